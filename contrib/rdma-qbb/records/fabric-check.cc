@@ -346,7 +346,7 @@ FabricCheck::CheckPairTx(const Port& port, const QbbFrame& frame)
     pair->nextSeq = std::max(pair->nextSeq, frame.seq + frame.payloadBytes);
     // A pair keeps its turn at the NIC although its window or rate falls meanwhile.
     const uint64_t window = std::max(pair->lastWindow, qp.GetEffectiveWindow());
-    const uint64_t resolved = qp.recovery ? qp.hw->GetLossRecovery()->GetResolved(qp) : 0;
+    const uint64_t resolved = qp.hw->GetResolved(qp);
     if (isNew && window < UINT64_MAX - qp.mtu - resolved &&
         frame.seq >= qp.sndUna + resolved + window + qp.mtu)
     {

@@ -344,7 +344,7 @@ RdmaHw::RequestRepair(RdmaRxQueuePair& rx, uint16_t port, bool selective)
 void
 RdmaHw::Deliver(RdmaRxQueuePair& rx)
 {
-    RdmaMessageWire* messages = rx.messages; // stays, even if messages end
+    RdmaMessageWire* messages = rx.messages; // the same object after each delivery
     while (!messages->IsEmpty() && messages->Front().endSeq <= rx.expectedSeq)
     {
         const RdmaExpectedMessage message = messages->Front();

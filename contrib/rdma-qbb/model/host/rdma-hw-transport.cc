@@ -45,7 +45,7 @@ RdmaHw::RecoveryCanSend(const RdmaQueuePair& qp) const
     {
         return false;
     }
-    const uint64_t inFlight = qp.InFlight() - m_recovery->GetResolved(qp);
+    const uint64_t inFlight = qp.InFlight() - GetResolved(qp);
     return inFlight < qp.m_effectiveWindow && inFlight < m_recovery->GetFlightLimit(qp);
 }
 
@@ -297,7 +297,7 @@ RdmaHw::OnTimeout(RdmaQueuePair& qp)
         return; // a departure that no event marked has restarted it
     }
     const bool paused = device.GetPausedMask() >> qp.priority & 1;
-    const uint64_t resolved = qp.recovery ? m_recovery->GetResolved(qp) : 0;
+    const uint64_t resolved = GetResolved(qp);
     if (device.IsLinkUp() && (qp.GetInFlight() == resolved || paused) &&
         qp.pausedTimeouts < m_maxPausedTimeouts)
     {

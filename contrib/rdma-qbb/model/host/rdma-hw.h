@@ -145,6 +145,12 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
         return m_recovery ? m_recovery : MakeLossRecovery();
     }
 
+    /// @return RdmaLossRecovery::GetResolved(); 0 for a pair whose network loses nothing
+    uint64_t GetResolved(const RdmaQueuePair& qp) const
+    {
+        return qp.recovery ? m_recovery->GetResolved(qp) : 0;
+    }
+
     /// @return the transport, of the type that attribute TransportType says; null for RoCE
     Ptr<RdmaTransport> GetTransport() const
     {
