@@ -12,7 +12,6 @@
 #include "ns3/switch-mmu.h"
 
 #include <benchmark/benchmark.h>
-#include <sstream>
 #include <string>
 
 namespace

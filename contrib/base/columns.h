@@ -11,7 +11,6 @@
 #include <functional>
 #include <initializer_list>
 #include <iterator>
-#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>

@@ -5,7 +5,6 @@
 #define INPUT_LINES_H
 
 #include <cstddef>
-#include <cstdint>
 #include <istream>
 #include <memory>
 #include <string>

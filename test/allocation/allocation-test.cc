@@ -11,7 +11,6 @@
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <new>
-#include <sstream>
 #include <string>
 
 namespace

@@ -19,7 +19,6 @@
 #include "ns3/string.h"
 #include "ns3/uinteger.h"
 
-#include <cstdlib>
 #include <gtest/gtest.h>
 #include <optional>
 #include <set>

@@ -12,7 +12,6 @@
 #include "ns3/input-error.h"
 
 #include <gtest/gtest.h>
-#include <map>
 #include <memory>
 #include <numeric>
 #include <set>

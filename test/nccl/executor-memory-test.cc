@@ -9,7 +9,6 @@
 #include <malloc.h>
 #include <memory>
 #include <numeric>
-#include <utility>
 #include <vector>
 
 namespace AstraSim

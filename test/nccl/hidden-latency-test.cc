@@ -5,7 +5,6 @@
  */
 #include "collectives/model/graph/chain-graph.h"
 #include "collectives/model/graph/ring-graph.h"
-#include "collectives/model/nccl/nccl-cost-model.h"
 #include "collectives/model/timing/chain-times.h"
 #include "collectives/model/timing/ring-times.h"
 #include "symbolic-graph.h"

@@ -17,9 +17,7 @@
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <map>
 #include <memory>
-#include <optional>
 #include <sstream>
 #include <string>
 

@@ -8,7 +8,6 @@
 #include "collectives/model/nccl/nccl-chooser.h"
 #include "collectives/model/nccl/nccl-cost-model.h"
 #include "collectives/model/nccl/nccl-options.h"
-#include "collectives/model/timing/tree-times.h"
 #include "timed-lanes.h"
 
 #include "ns3/collective-types.h"

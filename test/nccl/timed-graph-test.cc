@@ -12,7 +12,6 @@
 #include <gtest/gtest.h>
 #include <memory>
 #include <optional>
-#include <string>
 #include <tuple>
 
 namespace AstraSim

@@ -8,7 +8,6 @@
 
 #include "ns3/event-loop.h"
 
-#include <cmath>
 #include <gtest/gtest.h>
 #include <memory>
 #include <random>

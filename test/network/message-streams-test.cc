@@ -7,10 +7,8 @@
 #include <deque>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <map>
 #include <numeric>
 #include <random>
-#include <utility>
 #include <vector>
 
 using namespace AstraSim;

@@ -9,7 +9,6 @@
 
 #include "ns3/fabric-routes.h"
 
-#include <algorithm>
 #include <ctime>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -11,7 +11,6 @@
 #include <cstdlib>
 #include <exception>
 #include <functional>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <sys/socket.h>

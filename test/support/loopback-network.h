@@ -13,7 +13,6 @@
 #include <map>
 #include <memory>
 #include <queue>
-#include <string>
 #include <tuple>
 #include <vector>
 

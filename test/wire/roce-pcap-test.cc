@@ -12,7 +12,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
-#include <vector>
 
 using namespace ns3;
 using testing::Each;

@@ -5,7 +5,6 @@
 #include "astra-frontend/model/workload/chakra-workload.h"
 #include "chakra-file.h"
 
-#include <algorithm>
 #include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,8 +3,6 @@
  */
 #include "ending-signals.h"
 
-#include <cstring>
-
 namespace AstraSim
 {
 

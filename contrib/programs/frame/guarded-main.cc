@@ -33,7 +33,8 @@ namespace AstraSim
 namespace
 {
 
-/// The text of LastResort. A handler of the process knows nothing else.
+/// The action of LastResort, which returns the reason to print. Handlers of a process get no
+/// argument, so it stands here.
 std::function<std::string()>&
 Resort()
 {

@@ -4,7 +4,6 @@
 #include "huge-pages.h"
 
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <vector>
 

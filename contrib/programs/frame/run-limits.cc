@@ -3,7 +3,6 @@
  */
 #include "run-limits.h"
 
-#include "ns3/clock-range.h"
 #include "ns3/rows.h"
 #include "ns3/units.h"
 

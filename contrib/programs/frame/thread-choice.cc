@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <span>
-#include <string>
 #include <thread>
 
 namespace AstraSim

@@ -7,7 +7,6 @@
 #include "ns3/qbb-mail.h"
 #include "ns3/simulator.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace ns3

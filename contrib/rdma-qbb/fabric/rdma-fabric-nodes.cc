@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <map>
-#include <utility>
 #include <vector>
 
 namespace ns3

@@ -213,12 +213,6 @@ class RdmaFabric : public Object
         return ns3::DescribeTrouble(m_parts, totals, endPs);
     }
 
-    /// @return sizes of this fabric's frames
-    const FrameSizes& GetFrameSizes() const
-    {
-        return m_frameSizes.network;
-    }
-
     /// @return how messages from one host to another are cut
     const MessageCut& FindCut(uint32_t src, uint32_t dst)
     {

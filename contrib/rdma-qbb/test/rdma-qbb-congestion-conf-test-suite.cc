@@ -6,13 +6,10 @@
 #include "text-fabric.h"
 
 #include "ns3/cluster-topology.h"
-#include "ns3/fabric-conf.h"
 #include "ns3/nstime.h"
 #include "ns3/rdma-fabric.h"
 #include "ns3/simulator.h"
 #include "ns3/test.h"
-
-#include <sstream>
 
 using namespace ns3;
 

@@ -13,7 +13,6 @@
 #include "ns3/test.h"
 
 #include <algorithm>
-#include <set>
 #include <string>
 
 using namespace ns3;

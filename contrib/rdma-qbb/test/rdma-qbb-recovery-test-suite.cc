@@ -12,7 +12,6 @@
 #include <initializer_list>
 #include <random>
 #include <set>
-#include <sstream>
 #include <string>
 #include <vector>
 

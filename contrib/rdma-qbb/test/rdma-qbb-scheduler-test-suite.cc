@@ -9,7 +9,6 @@
 #include "ns3/timing-wheel-scheduler.h"
 #include "ns3/uinteger.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <random>
 #include <string>

@@ -7,7 +7,6 @@
 #include "ns3/string.h"
 #include "ns3/test.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <random>
 #include <string>

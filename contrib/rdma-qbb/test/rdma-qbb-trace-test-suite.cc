@@ -12,7 +12,6 @@
 #include <array>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 using namespace ns3;

@@ -14,7 +14,6 @@
 #include <random>
 #include <set>
 #include <string>
-#include <vector>
 
 using namespace ns3;
 

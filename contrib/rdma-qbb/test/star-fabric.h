@@ -22,7 +22,6 @@
 #include "ns3/uinteger.h"
 
 #include <functional>
-#include <memory>
 #include <sstream>
 #include <string>
 #include <vector>

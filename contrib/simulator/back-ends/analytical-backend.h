@@ -8,7 +8,6 @@
 #include "simulation-backend.h"
 #include "simulator/inputs/run-inputs.h"
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>

@@ -18,7 +18,6 @@
 #include "ns3/type-id.h"
 #include "ns3/uinteger.h"
 
-#include <algorithm>
 #include <fmt/format.h>
 #include <utility>
 

@@ -26,7 +26,6 @@
 #include <cmath>
 #include <cstdint>
 #include <fmt/format.h>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>

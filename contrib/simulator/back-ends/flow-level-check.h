@@ -9,9 +9,6 @@
 
 #include "ns3/link-use.h"
 
-#include <functional>
-#include <string>
-
 namespace AstraSim
 {
 

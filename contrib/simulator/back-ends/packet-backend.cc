@@ -13,7 +13,6 @@
 #include "ns3/fabric-check.h"
 #include "ns3/fabric-monitors.h"
 #include "ns3/flow-runner.h"
-#include "ns3/link-changes.h"
 #include "ns3/link-use.h"
 #include "ns3/links-writer.h"
 #include "ns3/nstime.h"

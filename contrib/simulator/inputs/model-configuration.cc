@@ -88,7 +88,7 @@ DescribeLoadedCode()
             const std::string_view path = object->dlpi_name;
             if (path.find("vdso") != std::string_view::npos)
             {
-                return 0; // the kernel's, which tells the time
+                return 0; // part of the kernel, not of the build
             }
             // The program itself has no name here.
             const std::string file = path.empty() ? "/proc/self/exe" : std::string(path);

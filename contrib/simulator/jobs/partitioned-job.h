@@ -67,7 +67,7 @@ class PartitionedJob
         return m_ranks;
     }
 
-    /// @return the workload; any of those that are alike
+    /// @return the workload of the first part; those of the others are alike
     const Workload& GetWorkload() const
     {
         return *m_parts.front().workload;

@@ -3,8 +3,6 @@
  */
 #include "rank-symmetry.h"
 
-#include <algorithm>
-
 namespace AstraSim
 {
 

@@ -13,7 +13,6 @@
 #include <array>
 #include <cstdlib>
 #include <fmt/format.h>
-#include <functional>
 #include <set>
 #include <string_view>
 #include <unistd.h>

@@ -14,7 +14,6 @@
 #include "ns3/layer-table.h"
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>

@@ -6,7 +6,6 @@
 #include "programs/frame/program-flags.h"
 #include "programs/frame/program-questions.h"
 
-#include <cstdint>
 #include <string>
 
 namespace AstraSim

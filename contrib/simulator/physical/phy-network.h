@@ -17,7 +17,6 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 

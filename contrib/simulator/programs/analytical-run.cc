@@ -199,7 +199,7 @@ AnalyticalRun::GetOutput() const
     const std::string folder = !m_options.folder.empty()   ? m_options.folder
                                : !m_options.prefix.empty() ? "results"
                                                            : "results/" + name + "_analytical";
-    // A prefix may name directories, too; an absolute one says itself where the files go.
+    // A prefix may name directories; an absolute one replaces the folder.
     const fs::path files = fs::path(folder) / (m_options.prefix + "x");
     std::string prefix = files.filename().string();
     prefix.pop_back();

@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "astra-frontend/model/system/job.h"
-#include "astra-frontend/model/system/system-config.h"
 #include "astra-frontend/model/workload/collective-test-workload.h"
 #include "collective-perf-points.h"
 #include "collective-perf-table.h"
@@ -19,7 +18,6 @@
 #include "ns3/fabric-monitors.h"
 #include "ns3/uinteger.h"
 
-#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <fmt/format.h>

@@ -11,7 +11,6 @@
 
 #include "ns3/attribute-default.h"
 #include "ns3/boolean.h"
-#include "ns3/qbb-processes.h"
 #include "ns3/string.h"
 
 #include <algorithm>

@@ -327,13 +327,6 @@ CcloDriver::Allocate(uint64_t count, CcloDataType type, CcloMemoryKind kind)
     return {m_engine->GetMemory().Allocate(count * CcloDataTypeBytes(type), kind), type, count};
 }
 
-CcloBuffer
-CcloDriver::Slice(const CcloBuffer& buffer, uint64_t first, uint64_t count)
-{
-    NS_ABORT_MSG_IF(first + count > buffer.count, "a slice goes beyond the end of its buffer");
-    return {buffer.address + first * CcloDataTypeBytes(buffer.type), buffer.type, count};
-}
-
 std::span<uint8_t>
 CcloDriver::Access(const CcloBuffer& buffer)
 {

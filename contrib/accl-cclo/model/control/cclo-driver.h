@@ -98,9 +98,6 @@ class CcloDriver : public Object
                         CcloDataType type,
                         CcloMemoryKind kind = CcloMemoryKind::Hbm);
 
-    /// @return a part of a buffer, from element @p first on
-    static CcloBuffer Slice(const CcloBuffer& buffer, uint64_t first, uint64_t count);
-
     /// @return the bytes of a buffer; empty if the engine has no contents
     std::span<uint8_t> Access(const CcloBuffer& buffer);
 

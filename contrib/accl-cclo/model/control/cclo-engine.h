@@ -67,11 +67,6 @@ class CcloEngine : public Object, private CcloProtocolEngine::Listener
         return m_firmware;
     }
 
-    Ptr<CcloDataPlane> GetDataPlane() const
-    {
-        return m_dataPlane;
-    }
-
     Ptr<CcloProtocolEngine> GetProtocolEngine() const
     {
         return m_network;

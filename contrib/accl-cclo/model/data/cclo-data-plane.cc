@@ -3,6 +3,8 @@
  */
 #include "cclo-data-plane.h"
 
+#include "cclo-plugins.h"
+
 #include "ns3/assert.h"
 #include "ns3/log.h"
 #include "ns3/shared-log.h"
@@ -694,7 +696,7 @@ CcloDataPlane::Packetize()
     {
         communicator.Set(rank, CcloCommunicator::OUTBOUND_SEQUENCE, message.header.sequence + 1);
     }
-    // Its part of the time that all words of the move take, and one more for the header.
+    // The message's share of the time of all words of the move, and a cycle for the header.
     const int64_t spanPs = static_cast<int64_t>(std::llround(
         static_cast<long double>(flight.stream.GetPicoSeconds()) * bytes / flight.resultBytes));
     const Time span = PicoSeconds(spanPs) + m_clockPeriod;
@@ -803,7 +805,7 @@ struct CcloDataPlane::Route
     Time read;   ///< until the first word has been read
     Time path;   ///< from there to the last unit
     Time end;    ///< from there to where it goes
-    Time stream; ///< for all words to pass one place
+    Time stream; ///< from the first word to the last, at one unit
 };
 
 void

@@ -5,7 +5,6 @@
 #define CCLO_DATA_PLANE_H
 
 #include "cclo-move.h"
-#include "cclo-plugins.h"
 #include "cclo-rx-buffers.h"
 
 #include "ns3/cclo-protocol-engine.h"

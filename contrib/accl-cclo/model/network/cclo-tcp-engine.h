@@ -84,7 +84,7 @@ class CcloTcpEngine : public CcloSocketEngine
     void OnReadable(uint32_t session, Ptr<Socket> socket);
     void Flush(uint32_t session);
     void OnCredit(Ipv4Address from, uint64_t bytes);
-    /// Nobody is told of a connection any more, and it closes.
+    /// Close a connection, and remove its callbacks.
     static void Leave(Ptr<Socket> socket);
 
     CcloTcpPeers m_engines;

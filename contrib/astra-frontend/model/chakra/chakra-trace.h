@@ -9,7 +9,6 @@
 
 #include <cstdint>
 #include <google/protobuf/stubs/logging.h>
-#include <memory>
 #include <string>
 #include <vector>
 

@@ -19,7 +19,6 @@
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <limits>
 #include <map>

@@ -4,7 +4,6 @@
 #include "fluid-check.h"
 
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
 #include <utility>
 

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <bit>
 #include <boost/functional/hash.hpp>
-#include <cmath>
 
 namespace AstraSim
 {
@@ -218,7 +217,7 @@ FluidTransfers::FindBundle(std::span<const MaxMinSolver::Use> uses, double cap)
         return *it->second;
     }
     FluidBundle* bundle = m_bundlePool.Take();
-    it->second = bundle; // of two with one hash, the later can be joined
+    it->second = bundle; // of two bundles with one hash, the later is found
     bundle->key = key;
     bundle->inUse = true;
     bundle->isNew = true;

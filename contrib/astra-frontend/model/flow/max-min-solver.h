@@ -5,7 +5,6 @@
 #define MAX_MIN_SOLVER_H
 
 #include <boost/container/small_vector.hpp>
-#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>

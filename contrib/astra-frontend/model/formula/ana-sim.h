@@ -15,7 +15,6 @@
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <tuple>

@@ -6,7 +6,6 @@
 #include "ns3/clock-range.h"
 
 #include <algorithm>
-#include <tuple>
 
 namespace AstraSim
 {

@@ -31,7 +31,7 @@ struct GoalOperation
     std::size_t line{0}; ///< in the text form
 };
 
-/// That one operation of a rank comes after another.
+/// The order of two operations of a rank.
 struct GoalDependency
 {
     uint32_t before;

@@ -8,9 +8,6 @@
 #include "ns3/input-error.h"
 #include "ns3/input-file.h"
 
-#include <algorithm>
-#include <filesystem>
-
 namespace AstraSim
 {
 

@@ -9,7 +9,6 @@
 #include "ns3/simulator.h"
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 namespace AstraSim

@@ -7,8 +7,6 @@
 #include "ns3/rdma-fabric.h"
 #include "ns3/simulator.h"
 
-#include <algorithm>
-
 namespace AstraSim
 {
 

@@ -12,12 +12,10 @@
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <optional>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace ns3
 {

@@ -13,7 +13,6 @@
 #include "ns3/collective-implementation.h"
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 namespace AstraSim

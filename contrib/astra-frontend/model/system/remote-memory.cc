@@ -9,7 +9,6 @@
 #include "ns3/rows.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 
 namespace AstraSim

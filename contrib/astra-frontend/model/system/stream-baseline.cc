@@ -6,8 +6,6 @@
 #include "collectives/model/collective/traffic-purpose.h"
 #include "sys.h"
 
-#include <algorithm>
-
 namespace AstraSim
 {
 

@@ -10,7 +10,6 @@
 #include "ns3/collective-implementation.h"
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 

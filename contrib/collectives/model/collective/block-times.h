@@ -8,7 +8,6 @@
 #include "gpu-model.h"
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 namespace AstraSim

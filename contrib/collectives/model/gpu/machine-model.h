@@ -133,22 +133,10 @@ struct GroupShape
         return static_cast<double>(m_gpusPerNic) / m_sharing;
     }
 
-    /// @return how many GPUs of the machine share a NIC
-    uint32_t GetSharing() const
-    {
-        return m_sharing;
-    }
-
     /// @return a number of the NIC of a rank, or of its NICs: ranks that share one have the same
     uint32_t NicOf(uint32_t index) const
     {
         return m_nodeOf[index] * m_rails + m_railOf[index] / m_sharing;
-    }
-
-    /// @return an upper bound: all numbers of NICs are below it
-    uint32_t GetNicNumbers() const
-    {
-        return GetNodes() * m_rails;
     }
 
     /// @return the rail of a rank of the group: the GPU's place in its server

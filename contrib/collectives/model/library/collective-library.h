@@ -38,7 +38,7 @@ struct CollectiveOffer
     };
 
     const CollectiveAlgorithm* algorithm{nullptr};
-    CollectiveChoice choice; ///< as records name it, flows not counted
+    CollectiveChoice choice; ///< its names in records; the number of flows is not known yet
     TimePs cost{0};          ///< that the library expects
     Rank rank{Rank::ByCost};
     TimePs start{0};         ///< before the first message of each rank, as launching a kernel

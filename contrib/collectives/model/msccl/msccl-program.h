@@ -4,11 +4,10 @@
 #ifndef MSCCL_PROGRAM_H
 #define MSCCL_PROGRAM_H
 
-#include "collectives/model/nccl/nccl-plan.h"
+#include "collectives/model/graph/nccl-protocol.h"
 
 #include "ns3/collective-types.h"
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <istream>

@@ -7,7 +7,6 @@
 #include "nccl-graphs.h"
 
 #include <algorithm>
-#include <memory>
 
 namespace AstraSim
 {

@@ -5,25 +5,17 @@
 #define NCCL_OPTIONS_H
 
 #include "collectives/model/library/library-options.h"
-#include "engine-all-reduce.h"
 #include "measured-figures.h"
-#include "nccl-plan.h"
 #include "network-kind.h"
 #include "tuner-table.h"
 
-#include "ns3/collective-types.h"
 #include "ns3/rank-network.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <initializer_list>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 namespace AstraSim
 {

@@ -13,7 +13,6 @@
 
 #include "ns3/rank-network.h"
 
-#include <cstddef>
 #include <cstdint>
 #include <variant>
 

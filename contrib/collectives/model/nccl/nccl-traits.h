@@ -4,7 +4,6 @@
 #ifndef NCCL_TRAITS_H
 #define NCCL_TRAITS_H
 
-#include <algorithm>
 #include <cstdint>
 
 namespace AstraSim

@@ -4,7 +4,6 @@
 #ifndef NCCL_TUNING_H
 #define NCCL_TUNING_H
 
-#include "collectives/model/gpu/machine-model.h"
 #include "collectives/model/graph/chain-graph.h"
 #include "nccl-options.h"
 

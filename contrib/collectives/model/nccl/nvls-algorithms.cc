@@ -121,8 +121,8 @@ PlanNvls(const NcclCostModel& model,
         // on the links.
         nvls.speeds.inflation = model.GetMachine().nvlinkGBps / UsableNvlinkGBps(model);
     }
-    // NCCL's latency of a step is that of the whole pipeline with few data: one iteration
-    // that scatters, a chunk that is announced, and one that gathers, all of which are simulated.
+    // NCCL states one latency for the whole pipeline with few data. The simulation has its parts:
+    // an iteration that scatters, the announcement of a chunk, and an iteration that gathers.
     const double whole = latencies.base[p] + latencies.nvlink[p];
     plan.speeds.baseLatency = FromMicroseconds(whole + figures.nvlsMoreUs[generation] -
                                                figures.nvlsSyncUs - 2 * nvls.speeds.aloneUs);

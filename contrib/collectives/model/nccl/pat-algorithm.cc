@@ -6,7 +6,6 @@
 #include "nccl-graphs.h"
 
 #include <algorithm>
-#include <memory>
 
 namespace AstraSim
 {

@@ -7,7 +7,6 @@
 #include "rccl-cost-model.h"
 #include "rccl-tuning.h"
 
-#include <algorithm>
 #include <memory>
 
 namespace AstraSim

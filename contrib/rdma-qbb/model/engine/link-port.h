@@ -124,8 +124,8 @@ class LinkPort
         m_hot.sourceReady = mask;
     }
 
-    /// Call the source at @p timePs, not before now; replaces the time set before. INT64_MAX: do
-    /// not. To be repeated whenever the source would answer another GetLeastBytes().
+    /// Call the source at @p timePs, not before now; INT64_MAX: never. Replaces the time set
+    /// before. The source calls this again whenever its GetLeastBytes() changes.
     void SetTimer(int64_t timePs, int64_t nowPs)
     {
         LinkAgenda& agenda = *m_hot.agenda;

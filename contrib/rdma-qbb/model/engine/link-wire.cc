@@ -12,7 +12,6 @@
 #include "ns3/qbb-partitions.h"
 #include "ns3/simulator.h"
 
-#include <cstddef>
 #include <type_traits>
 
 namespace ns3

@@ -100,7 +100,7 @@ TimingWheelScheduler::NotifyConstructionCompleted()
 TimingWheelScheduler::NodePool::NodePool()
     : m_nodes(1)
 {
-    // So that FetchAhead() needs no check for the end of a list: there it fetches this object.
+    // FetchAhead() fetches this object at the end of a list, and so needs no check for that.
     m_nodes[NIL].event.impl = reinterpret_cast<EventImpl*>(this);
 }
 

@@ -6,7 +6,6 @@
 
 #include "rdma-message.h"
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>

@@ -7,7 +7,6 @@
 #include <boost/pending/disjoint_sets.hpp>
 #include <map>
 #include <numeric>
-#include <utility>
 
 namespace ns3
 {

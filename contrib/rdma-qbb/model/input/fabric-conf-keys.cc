@@ -16,7 +16,6 @@
 
 #include <algorithm>
 #include <boost/algorithm/string.hpp>
-#include <cmath>
 #include <fmt/format.h>
 #include <functional>
 #include <initializer_list>

@@ -7,7 +7,6 @@
 #include "ns3/units.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace ns3
 {

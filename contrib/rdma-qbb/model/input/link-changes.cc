@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 #include <limits>
 #include <map>
-#include <optional>
 
 namespace ns3
 {

@@ -12,7 +12,6 @@
 #include "ns3/ipv4-header.h"
 #include "ns3/udp-header.h"
 
-#include <algorithm>
 #include <array>
 
 namespace ns3

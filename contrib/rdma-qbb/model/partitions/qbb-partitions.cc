@@ -13,7 +13,6 @@
 #include "ns3/simulator.h"
 
 #include <algorithm>
-#include <tuple>
 
 namespace ns3
 {

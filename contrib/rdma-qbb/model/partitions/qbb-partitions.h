@@ -17,7 +17,6 @@
 #include <exception>
 #include <memory>
 #include <thread>
-#include <utility>
 #include <vector>
 
 namespace ns3

@@ -8,7 +8,6 @@
 #include "ns3/qbb-frame.h"
 
 #include <cstdint>
-#include <memory>
 
 namespace ns3
 {

@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <set>
-#include <string>
 
 namespace ns3
 {

@@ -7,7 +7,6 @@
 #include "ns3/cluster-topology.h"
 #include "ns3/fabric-conf.h"
 #include "ns3/path-survey.h"
-#include "ns3/routing-policy.h"
 
 #include <cstdint>
 #include <vector>

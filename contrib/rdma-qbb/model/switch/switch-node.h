@@ -6,7 +6,6 @@
 
 #include "switch-mmu.h"
 
-#include "ns3/flow-hash.h"
 #include "ns3/forwarding-table.h"
 #include "ns3/in-network-hook.h"
 #include "ns3/node.h"
