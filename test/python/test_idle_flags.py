@@ -53,7 +53,8 @@ WORDS = {"dtype": "fp8", "engine": "SGLang",
          "num_gpu_blocks": "1000", "enable_chunked_prefill": "0", "enable_prefix_caching": "1",
          "scheduling_policy": "shortest", "preemption_mode": "swap",
          "capacity_scheduler_policy": "guaranteed_no_evict", "swap_gbps": "20", "step_overhead_ns": "5000",
-         "launch_ns": "1000", "speculative_tokens": "2", "acceptance": "0.8", "draft_share": "0.1",
+         "launch_ns": "1000", "frontend_ns": "2000000", "frontend_latency_ns": "3000000",
+         "speculative_tokens": "2", "acceptance": "0.8", "draft_share": "0.1",
          "cudagraph_capture_sizes": "1,2,4", "time_scale": "2", "prompt_tokens": "99", "output_tokens": "99",
          "conf": "SimAI.conf", "gpu_hour": "3", "years": "3", "kwh": "3"}
 # They name inputs or outputs, or the subject of the test is another one.
