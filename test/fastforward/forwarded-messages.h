@@ -17,6 +17,7 @@
 #include "ns3/event-loop.h"
 
 #include <algorithm>
+#include <functional>
 #include <gtest/gtest.h>
 #include <memory>
 #include <string>
@@ -100,32 +101,75 @@ SendPlainly(const ClusterTopology& topology, std::vector<Message>& messages)
     loop.Run();
 }
 
+/// Whether parts may go on on the network itself.
+enum class MayGoLive
+{
+    No,
+    Yes
+};
+
+/// A flow-level network whose patterns are simulated once.
+struct ForwardedFlows
+{
+    /// @param likeness outlives the object
+    ForwardedFlows(const ClusterTopology& likeness, FastForwardConfig config, MayGoLive mayGoLive)
+        : topology(likeness),
+          forward(config, fabric.GetNetwork(0), shapes, fresh)
+    {
+        forward.SetGiveUpHandler([this] { loop.Stop(); });
+        if (mayGoLive == MayGoLive::Yes)
+        {
+            forward.SetLive(live);
+        }
+    }
+
+    RankNetwork& NetworkOf(int rank)
+    {
+        return fabric.GetNetwork(rank);
+    }
+
+    const ClusterTopology& topology;
+    EventLoop loop;
+    FlowLevelFabric fabric{loop, topology, FlowLevelConfig{}};
+    ShapeFinder shapes{topology, 0, true};
+    MockNcclGroup nccl{AstraSim::MachineOfTopology(topology), {}};
+    AstraSim::OperationNumbers numbers;
+    FreshSimulation fresh{[this] { return fabric.MakeUnused(EventLoop::NO_LIMIT); }, nccl, numbers};
+    AstraSim::LiveSimulation live{
+        {[this](int rank) -> RankNetwork& { return NetworkOf(rank); },
+         nccl,
+         numbers,
+         [this](TimePs from, const std::function<void()>& begin) { fabric.CatchUp(from, begin); },
+         [this](int src, int dst) { fabric.ForgetConnections(src, dst); }}};
+    FastForward forward;
+    ForwardedNetwork network{topology.hostCount,
+                             [this](int rank) -> RankNetwork& { return NetworkOf(rank); },
+                             forward,
+                             shapes};
+};
+
 /// Send @p messages with their times from patterns of the flow-level network, until reuse gives up.
 inline FastForwardReport
 SendForwarded(const ClusterTopology& topology,
               std::vector<Message>& messages,
-              FastForwardConfig config = {.tail = 0, .tolerance = 0})
+              FastForwardConfig config = {.tail = 0, .tolerance = 0},
+              MayGoLive mayGoLive = MayGoLive::No)
 {
-    EventLoop loop;
-    FlowLevelFabric fabric(loop, topology, FlowLevelConfig{});
-    const auto network = [&fabric](int rank) -> RankNetwork& { return fabric.GetNetwork(rank); };
-    ShapeFinder shapes(topology, 0, true);
-    MockNcclGroup nccl(AstraSim::MachineOfTopology(topology), {});
-    FreshSimulation fresh([&fabric] { return fabric.MakeUnused(EventLoop::NO_LIMIT); }, nccl);
-    FastForward forward(config, fabric.GetNetwork(0), shapes, fresh);
-    forward.SetGiveUpHandler([&loop] { loop.Stop(); });
-    ForwardedNetwork forwarded(topology.hostCount, network, forward, shapes);
+    ForwardedFlows flows(topology, config, mayGoLive);
     for (Message& message : messages)
     {
-        message.Schedule(loop,
-                         forwarded.GetNetwork(message.src),
-                         forwarded.GetNetwork(message.dst));
+        message.Schedule(flows.loop,
+                         flows.network.GetNetwork(message.src),
+                         flows.network.GetNetwork(message.dst));
     }
-    loop.Run();
-    EXPECT_EQ(forward.HasGivenUp(), std::ranges::any_of(messages, [](const Message& message) {
+    flows.loop.Run();
+    EXPECT_EQ(flows.forward.HasGivenUp(), std::ranges::any_of(messages, [](const Message& message) {
                   return message.arrived < 0;
               }));
-    return forward.GetReport();
+    FastForwardReport report = flows.forward.GetReport();
+    report.carried.flows += flows.fabric.GetDelivered();
+    report.simulatedWork += flows.fabric.GetDelivered();
+    return report;
 }
 
 inline void

@@ -108,7 +108,8 @@ class ThreeHosts
     EventLoop m_loop;
     FlowLevelFabric m_flows{m_loop, m_topology, {}};
     MockNcclGroup m_nccl{MachineOfTopology(m_topology), NcclOptions{}};
-    FreshSimulation m_fresh{[this] { return MakeUnused(); }, m_nccl};
+    AstraSim::OperationNumbers m_numbers;
+    FreshSimulation m_fresh{[this] { return MakeUnused(); }, m_nccl, m_numbers};
 };
 
 } // namespace

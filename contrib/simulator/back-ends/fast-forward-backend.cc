@@ -221,6 +221,17 @@ FastForwardBackend::FastForwardBackend(FastForwardMode mode,
     {
         ncclOf(PartitionOf(static_cast<int>(rank))); // made before threads are
     }
+    // Rates that were worked out with a part's past may differ by the tolerance of flows.
+    if (const auto& live = m_inner->GetCapabilities().live; live && mode != FastForwardMode::Exact)
+    {
+        live->unwatch();
+        m_forward.SetLive(m_live.emplace(LiveSimulation::Setup{
+            [this](int rank) -> RankNetwork& { return m_inner->GetNetwork(rank); },
+            ncclOf(0),
+            m_numbers,
+            live->catchUp,
+            live->forget}));
+    }
     m_can.finishWorkloads = m_inner->GetCapabilities().finishWorkloads;
     m_can.finish = m_inner->GetCapabilities().finish;
 }
@@ -271,7 +282,7 @@ FastForwardBackend::ChooseSimulation(const RunOptions& options,
         return options.fidelity == Fidelity::Auto ? ChooseByPattern(options, inputs, ncclOf)
                                                   : MakeSide(ncclOf);
     }
-    FreshSimulation& fresh = m_fresh.emplace([this] { return MakeUnused(); }, ncclOf(0));
+    FreshSimulation& fresh = m_fresh.emplace([this] { return MakeUnused(); }, ncclOf(0), m_numbers);
     if (options.network == NetworkModel::Analytical)
     {
         return fresh;
@@ -294,7 +305,8 @@ FastForwardBackend::ChooseByPattern(const RunOptions& options,
     FlowLevelConfig config = FlowLevelConfigOf(inputs.conf, inputs.topology);
     config.quietBytes = m_inner->GetCapabilities().quietBytes;
     m_flows = std::make_unique<FlowLevelFabric>(m_flowLoop, inputs.topology, std::move(config));
-    FreshSimulation& flows = m_fresh.emplace([this] { return MakeUnused(); }, ncclOf(0), true);
+    FreshSimulation& flows =
+        m_fresh.emplace([this] { return MakeUnused(); }, ncclOf(0), m_numbers, true);
     return m_proven.emplace(flows, packets, options.maxError);
 }
 
@@ -340,6 +352,12 @@ FastForwardReport
 FastForwardBackend::GetReport() const
 {
     FastForwardReport report = m_forward.GetReport();
+    if (m_live)
+    {
+        const uint64_t flows = m_inner->GetTotals().flows;
+        report.carried.flows += flows;
+        report.simulatedWork += flows;
+    }
     const StoreReport store = GetStoreReport().value_or(StoreReport{});
     report.simulations -= store.patterns;
     report.simulatedWork -= store.work;
@@ -407,7 +425,7 @@ FastForwardBackend::TakeWarnings()
 NetworkTotals
 FastForwardBackend::GetTotals() const
 {
-    return {m_forward.GetReport().carried, m_inner->GetTotals().events, std::nullopt};
+    return {GetReport().carried, m_inner->GetTotals().events, std::nullopt};
 }
 
 NetworkDescription

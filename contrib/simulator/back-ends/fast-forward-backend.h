@@ -9,6 +9,7 @@
 #include "astra-frontend/model/fastforward/forwarded-collectives.h"
 #include "astra-frontend/model/fastforward/forwarded-network.h"
 #include "astra-frontend/model/fastforward/fresh-simulation.h"
+#include "astra-frontend/model/fastforward/live-simulation.h"
 #include "astra-frontend/model/fastforward/patterns/disk-store.h"
 #include "astra-frontend/model/fastforward/patterns/stored-simulation.h"
 #include "astra-frontend/model/fastforward/proven-simulation.h"
@@ -170,9 +171,11 @@ class FastForwardBackend : public SimulationBackend
     UnusedNetwork MakeUnused();
 
     std::unique_ptr<SimulationBackend> m_inner;
+    OperationNumbers m_numbers;
     std::optional<FreshSimulation> m_fresh;       ///< of flows and formulas
     std::optional<SideSimulation> m_side;         ///< of packets, and of flows that go on for long
     std::optional<CheapestSimulation> m_cheapest; ///< of flows: one of these two
+    std::optional<LiveSimulation> m_live;         ///< of flows that go on and on
     EventLoop m_flowLoop;                         ///< of m_flows
     std::unique_ptr<FlowLevelFabric> m_flows;     ///< of --fidelity auto: to make others like it
     std::optional<ProvenSimulation> m_proven;     ///< of --fidelity auto: flows or packets

@@ -258,11 +258,21 @@ class FlowLevelBackend : public SimulationBackend
         return m_loop.Now();
     }
 
+    TimePs GetReached() const override
+    {
+        return m_loop.GetReached();
+    }
+
   private:
     /// Set the capabilities that only some networks have.
     void SetCapabilities()
     {
         m_can.makeUnused = [this] { return m_fabric->MakeUnused(m_limit); };
+        m_can.live = {[this](TimePs from, const std::function<void()>& begin) {
+                          m_fabric->CatchUp(from, begin);
+                      },
+                      [this](int src, int dst) { m_fabric->ForgetConnections(src, dst); },
+                      [this] { m_fabric->Unwatch(); }};
         m_can.startChecks = [this](Report report) {
             m_check = std::make_unique<FlowLevelCheck>(m_loop,
                                                        *m_fabric,

@@ -77,6 +77,17 @@ class SimulationBackend
         std::function<void()> unwatch;
     };
 
+    /// Operations may be simulated in step with the run, although others are not simulated on it.
+    struct Live
+    {
+        /// Simulate what @p begin schedules on a clock set back to @p from, up to now.
+        std::function<void(TimePs from, const std::function<void()>& begin)> catchUp;
+        /// The next connection of two ranks is the first of them again.
+        std::function<void(int src, int dst)> forget;
+        /// Record nothing for files, which would lack the others.
+        std::function<void()> unwatch;
+    };
+
     /// Engines beside the GPUs carry collectives out.
     struct Engines
     {
@@ -91,6 +102,7 @@ class SimulationBackend
     {
         std::optional<Divided> divided;
         std::optional<Copyable> copyable;
+        std::optional<Live> live;
         std::optional<Engines> engines;
         /// @return bytes that may queue at a port before a switch marks a frame or pauses a sender
         std::function<double(uint32_t node, uint16_t port)> quietBytes;

@@ -102,6 +102,7 @@ RecordReuse(RunRecord& record, FastForwardBackend& forward, const RunOptions& op
         {"patterns_simulated", report.simulations},
         {"patterns_reused", report.reuses},
         {"inferred", report.inferred},
+        {"operations_in_step", report.live},
         {"tails_cut", report.cutTails},
         {"late_ends", report.late},
         {"stored_patterns", report.storedPatterns},

@@ -40,7 +40,13 @@ class CheapestSimulation : public PatternSimulation
 
     PartOutcome SimulateLonger(const PartPattern& pattern, uint64_t known) override
     {
-        return (known > m_copyWork ? m_side : m_fresh).Simulate(pattern);
+        if (known <= m_copyWork)
+        {
+            return m_fresh.Simulate(pattern);
+        }
+        PartOutcome outcome = m_side.Simulate(pattern);
+        outcome.isContinued = true;
+        return outcome;
     }
 
   private:

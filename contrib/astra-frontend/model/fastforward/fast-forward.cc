@@ -24,7 +24,8 @@ namespace AstraSim
 // the pattern last. Apply() sets the expected end of each rank, and Arm() an event for the
 // earliest. When that comes, OnEnd() first evaluates the part again if operations have begun in
 // it meanwhile, then tells ranks their ends; an end that was told is final. A part is erased
-// when all its operations are over.
+// when all its operations are over. The operations of a live part stand for themselves: those that
+// begin on their links do not join the part, but are live parts of their own.
 
 namespace
 {
@@ -61,6 +62,15 @@ class FastForward::Operation
     TimePs armed{INT64_MAX}; ///< time of the earliest
     bool holdsLinks{false};  ///< is in the lists of its links' users
     bool isPast{false};      ///< its ends stay as they are, also when others begin in its part
+    std::shared_ptr<LiveSimulation::Operation> live; ///< on the run's own network; null: not there
+
+    ~Operation()
+    {
+        if (live)
+        {
+            live->Abandon();
+        }
+    }
 
     uint32_t CountRanks() const
     {
@@ -111,8 +121,12 @@ struct FastForward::Part
     TimePs changed{NO_TIME}; ///< when the first began that the last evaluation did not know
     TimePs nextEvaluation{INT64_MAX};
     bool isMerged{false};        ///< its operations belong to another
+    bool goesOn{false};          ///< something began in it after its ends were worked out
+    bool hasEnds{false};         ///< they have been worked out
+    bool isLive{false};          ///< its operations are on the run's own network
     bool wasSimulated{false};    ///< its present ends come from a simulation, not from the store
     uint64_t simulatedWork{0};   ///< work of all simulations of this part
+    double againWork{0};         ///< of those after something began in it
     uint64_t workByFlows{0};     ///< of its traffic, if flows stand for packets
     uint64_t learned{0};         ///< its share of m_learned
     uint64_t saved{0};           ///< its share of m_saved
@@ -183,15 +197,27 @@ FastForward::Begin(Operation& operation, uint32_t rank)
     const TimePs now = Now();
     operation.starts[rank] = now;
     ++operation.begun;
+    if (operation.live)
+    {
+        operation.live->Begin(rank);
+        return;
+    }
     // A collective that needs all ranks counts once all have begun; until then a rank sends little.
     const bool isReady = operation.HasBegun() || !NeedsAllRanks(operation.what);
-    if (!isReady && m_config.tail > 0)
+    const bool meetsLive =
+        (isReady || operation.begun == 1) && !operation.holdsLinks && MeetsLive(operation);
+    if (!isReady && m_config.tail > 0 && !meetsLive)
     {
         return;
     }
     if (!operation.holdsLinks)
     {
         operation.order = m_nextOrder++;
+        if (meetsLive)
+        {
+            BeginLive(operation);
+            return;
+        }
         JoinPart(operation);
     }
     Part& part = *operation.part;
@@ -232,6 +258,134 @@ FastForward::JoinPart(Operation& operation)
         }
         users.push_back(&operation);
     }
+}
+
+// --- operations on the run's own network
+
+bool
+FastForward::MeetsLive(const Operation& operation) const
+{
+    return m_liveNow > 0 && std::ranges::any_of(operation.shape->links, [this](uint32_t link) {
+               return std::ranges::any_of(m_users[link], [](const Operation* user) {
+                   return user->live != nullptr;
+               });
+           });
+}
+
+void
+FastForward::BeginLive(Operation& operation)
+{
+    const TimePs now = Now();
+    for (const uint32_t link : operation.shape->links)
+    {
+        auto& users = m_users[link];
+        for (std::size_t i = users.size(); i-- > 0;)
+        {
+            Operation& user = *users[i];
+            if (user.live)
+            {
+                continue;
+            }
+            if (IsNearlyOver(user, now))
+            {
+                Detach(user);
+            }
+            else
+            {
+                GoLive(*user.part);
+            }
+        }
+        users.push_back(&operation);
+    }
+    operation.holdsLinks = true;
+    Part& part = *operation.part;
+    ++part.underWay;
+    part.isLive = true;
+    OpenLive(operation);
+    for (uint32_t rank = 0; rank < operation.CountRanks(); ++rank)
+    {
+        if (operation.starts[rank] != NO_TIME)
+        {
+            operation.live->Begin(rank);
+        }
+    }
+}
+
+void
+FastForward::OpenLive(Operation& operation)
+{
+    ++m_liveNow;
+    ++m_report.live;
+    operation.live = m_live->Open(operation.what, [this, &operation](uint32_t rank) {
+        OnLiveEnd(operation, rank);
+    });
+}
+
+void
+FastForward::GoLive(Part& part)
+{
+    struct Start
+    {
+        TimePs time;
+        Operation* operation;
+        uint32_t rank;
+    };
+
+    std::vector<Start> starts;
+    for (const auto& operation : part.operations)
+    {
+        OpenLive(*operation);
+        for (uint32_t rank = 0; rank < operation->CountRanks(); ++rank)
+        {
+            if (operation->starts[rank] != NO_TIME)
+            {
+                starts.push_back({operation->starts[rank], operation.get(), rank});
+            }
+            if (!operation->isPast && !operation->told[rank])
+            {
+                operation->ends[rank] = NO_TIME;
+            }
+        }
+    }
+    std::ranges::stable_sort(starts, {}, &Start::time);
+    part.isLive = true;
+    part.changed = NO_TIME;
+    part.nextEvaluation = INT64_MAX;
+    const TimePs begin = starts.front().time;
+    m_isCatchingUp = true;
+    m_live->CatchUp(begin, [this, begin, &starts] {
+        for (Start& start : starts)
+        {
+            Schedule(
+                start.time - begin,
+                [](void* arg) {
+                    const auto& due = *static_cast<const Start*>(arg);
+                    due.operation->live->Begin(due.rank);
+                },
+                &start);
+        }
+    });
+    m_isCatchingUp = false;
+    for (Operation* operation : std::exchange(m_endedBefore, {}))
+    {
+        Arm(*operation);
+    }
+}
+
+void
+FastForward::OnLiveEnd(Operation& operation, uint32_t rank)
+{
+    if (operation.told[rank] || operation.isPast)
+    {
+        return;
+    }
+    operation.ends[rank] = Now();
+    if (m_isCatchingUp)
+    {
+        m_endedBefore.push_back(&operation);
+        return;
+    }
+    Arm(operation);
 }
 
 bool
@@ -301,8 +455,10 @@ FastForward::Merge(Part& into, Part& from)
     into.underWay += from.underWay;
     into.starts += from.starts;
     into.simulatedWork += from.simulatedWork;
+    into.againWork += from.againWork;
     into.learned += from.learned;
     into.saved += from.saved;
+    into.goesOn |= from.goesOn || from.hasEnds || into.hasEnds;
     into.lastStart = std::max(into.lastStart, from.lastStart);
     if (into.changed == NO_TIME)
     {
@@ -381,6 +537,7 @@ FastForward::Evaluate(Part& part)
     {
         return; // not before another rank begins, or never
     }
+    part.goesOn |= part.hasEnds;
     part.changed = NO_TIME;
     SortByLikeness(part);
     if (const PartOutcome* outcome = Find(part))
@@ -393,6 +550,7 @@ void
 FastForward::Apply(Part& part, const PartOutcome& outcome)
 {
     const TimePs now = Now();
+    part.hasEnds = true;
     part.traffic = outcome.traffic;
     for (std::size_t i = 0; i < part.byLikeness.size(); ++i)
     {
@@ -438,7 +596,7 @@ FastForward::Arm(Operation& operation)
     operation.armed = next;
     ++operation.events;
     Schedule(
-        next - Now(),
+        std::max<TimePs>(next - Now(), 0),
         [](void* arg) {
             auto& due = *static_cast<Operation*>(arg);
             due.owner->OnEnd(due);
@@ -469,6 +627,7 @@ FastForward::OnEnd(Operation& operation)
             if (operation.IsOver())
             {
                 Release(operation);
+                m_liveNow -= operation.live != nullptr;
             }
             operation.ended(rank);
         }
@@ -497,7 +656,12 @@ FastForward::Leave(Operation& operation)
 void
 FastForward::End(Part& part)
 {
-    if (!part.isMerged)
+    if (part.isLive)
+    {
+        ++m_report.parts;
+        m_report.repeatedWork += part.simulatedWork;
+    }
+    else if (!part.isMerged)
     {
         const uint64_t work = part.traffic.Work();
         m_report.carried += part.traffic;
@@ -768,6 +932,12 @@ FastForward::Find(Part& part)
     }
     if (!found)
     {
+        if (IsBetterLive(part))
+        {
+            Account(part, 0, 0);
+            GoLive(part);
+            return nullptr;
+        }
         if (WouldBeInVain(part, kind))
         {
             GiveUp();
@@ -777,7 +947,9 @@ FastForward::Find(Part& part)
     }
     part.wasSimulated = false;
     ++m_report.reuses;
-    Account(part, 0, WorkOf(part, *found));
+    const uint64_t saved = WorkOf(part, *found);
+    m_savedAgain += part.goesOn ? saved : 0;
+    Account(part, 0, saved);
     return found;
 }
 
@@ -815,6 +987,8 @@ FastForward::FindNew(Part& part, const Digest& kind, const Digest& key, std::vec
 {
     PartOutcome simulated = m_patterns.SimulateLonger(PatternOf(part), part.traffic.Work());
     const auto last = static_cast<double>(std::max<TimePs>(simulated.LastEnd(), 1));
+    const double simulatedShare =
+        simulated.isContinued ? 1 - static_cast<double>(part.lastStart - part.Begin()) / last : 1;
     m_report.largestDoubt =
         std::max(m_report.largestDoubt, static_cast<double>(simulated.doubtPs) / last);
     PartOutcome outcome = InOrderOfLikeness(part, std::move(simulated));
@@ -837,6 +1011,12 @@ FastForward::FindNew(Part& part, const Digest& kind, const Digest& key, std::vec
     const uint64_t cost = CostOf(part, made);
     m_spent += cost;
     const uint64_t effort = WorkOf(part, made);
+    if (part.goesOn)
+    {
+        const double again = simulatedShare * static_cast<double>(effort);
+        part.againWork += again;
+        m_spentAgain += static_cast<uint64_t>(again);
+    }
     const bool isNew = m_kinds.insert_or_assign(kind, Effort{effort, cost}).second;
     Account(part, isNew ? effort : 0, 0);
     return made;
@@ -924,6 +1104,21 @@ FastForward::WholeOfBegun() const
     return m_collectiveBytes > 0
                ? std::min(byNumber, m_collectiveBytes / std::max(m_openedBytes, 1.0))
                : byNumber;
+}
+
+bool
+FastForward::IsBetterLive(const Part& part) const
+{
+    if (!m_live || !part.goesOn)
+    {
+        return false;
+    }
+    // Where something begins once or twice, that may come again. Where it goes on, each time costs
+    // more than the one before.
+    const auto work = static_cast<double>(part.traffic.Work());
+    const auto most = static_cast<double>(m_config.againWork);
+    return part.againWork >= (most > 0 ? std::clamp(most, 2 * work, 16 * work) : 0) &&
+           m_spentAgain >= m_savedAgain + m_config.patience.work;
 }
 
 bool

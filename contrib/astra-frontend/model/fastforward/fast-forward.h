@@ -8,6 +8,7 @@
 #include "astra-frontend/model/fastforward/patterns/part-pattern.h"
 #include "astra-frontend/model/fastforward/patterns/part-store.h"
 #include "astra-frontend/model/fastforward/patterns/pattern-simulation.h"
+#include "live-simulation.h"
 
 #include "ns3/rank-network.h"
 
@@ -44,6 +45,9 @@ struct FastForwardConfig
     double tolerance{5e-3};
     uint64_t memoryBytes{uint64_t{1} << 30}; ///< of the store
     ReusePatience patience{};
+    /// Work for which a part is simulated again before it goes live, where that is between twice
+    /// and 16 times its own; 0: it goes live at once.
+    uint64_t againWork{200'000};
 };
 
 /// Totals of a run's traffic.
@@ -59,6 +63,7 @@ struct FastForwardReport
     uint64_t reuses{0};
     uint64_t inferred{0};   ///< reuses with ends that follow from several outcomes
     uint64_t choices{0};    ///< operations on connections with a choice between paths
+    uint64_t live{0};       ///< operations that were simulated in step with the run
     uint64_t cutTails{0};   ///< operations that ended beside a new one of their part
     uint64_t late{0};       ///< ends that were known only when they were past
     uint64_t verified{0};   ///< reused ends that were simulated again
@@ -90,6 +95,11 @@ struct FastForwardReport
  * begun; starts that differ by less than a tolerance are the same, and ends follow the last of
  * them, where it does not matter by how much more than its own time a rank is early; and when the
  * ranks of a collective that is alone end may follow from outcomes with other starts (EndBounds).
+ *
+ * Where one operation after the other begins in a part, simulating it from its first start each
+ * time would take the square of their number. Such a part goes live: its beginning is simulated
+ * once more, on the run's own network, and the rest in step with the run (LiveSimulation).
+ * Operations that meet live ones are live, too.
  *
  * Reuse gives up before a simulation with which more would be in vain than it has saved, by a
  * margin (ReusePatience). Simulations of a kind of part that was never seen before are not in vain;
@@ -160,6 +170,13 @@ class FastForward
         m_collectiveBytes = bytes;
     }
 
+    /// Have parts go live in which one operation after the other begins. @param live outlives the
+    /// object
+    void SetLive(LiveSimulation& live)
+    {
+        m_live = &live;
+    }
+
     /// Set the function that stops the clock when reuse does not pay; without one, reuse goes on at
     /// any cost. Ends are unknown from then on.
     void SetGiveUpHandler(std::function<void()> handler);
@@ -180,6 +197,14 @@ class FastForward
 
     // operations that begin and end
     void JoinPart(Operation& operation);
+    /// @return whether a live operation may take a link of @p operation
+    bool MeetsLive(const Operation& operation) const;
+    /// An operation begins on the run's own network, as do all that may share links with it.
+    void BeginLive(Operation& operation);
+    /// The operations of a part go on on the run's own network.
+    void GoLive(Part& part);
+    void OpenLive(Operation& operation);
+    void OnLiveEnd(Operation& operation, uint32_t rank);
     bool IsNearlyOver(const Operation& operation, TimePs now) const;
     void Detach(Operation& operation);
     void Merge(Part& into, Part& from);
@@ -246,6 +271,8 @@ class FastForward
     uint64_t CostOf(const Part& part, const PartOutcome& outcome) const;
     /// @return all collectives of the run over those that have begun, 1 or more
     double WholeOfBegun() const;
+    /// @return whether @p part is better carried on the run's own network than simulated beside it
+    bool IsBetterLive(const Part& part) const;
     /// @return whether the simulation of @p part would exceed the work that may be in vain
     bool WouldBeInVain(const Part& part, const Digest& kind) const;
     void GiveUp();
@@ -256,6 +283,10 @@ class FastForward
     ShapeFinder& m_shapes;
     PatternSimulation& m_patterns;
     PartStore m_store;
+    LiveSimulation* m_live{nullptr};
+    uint64_t m_liveNow{0};                 ///< operations that are live
+    bool m_isCatchingUp{false};            ///< the clock is set back
+    std::vector<Operation*> m_endedBefore; ///< with ends at times before now
     /// By directed link: operations under way that may take it.
     std::vector<boost::container::small_vector<Operation*, 2>> m_users;
     std::list<Part> m_parts;
@@ -272,6 +303,8 @@ class FastForward
     uint64_t m_learned{0}; ///< work that was simulated for kinds of parts that were new, and of use
     uint64_t m_saved{0};   ///< work that was reused, of parts as they are now or ended
     uint64_t m_spent{0};   ///< on simulations, in units of work
+    uint64_t m_spentAgain{0}; ///< of it on parts in which something began
+    uint64_t m_savedAgain{0}; ///< work that was reused of such parts
     bool m_hasGivenUp{false};
 
     uint64_t m_nextOrder{0};

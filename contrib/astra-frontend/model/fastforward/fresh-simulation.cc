@@ -3,8 +3,6 @@
  */
 #include "fresh-simulation.h"
 
-#include "astra-frontend/model/fastforward/patterns/operation-begin.h"
-
 #include <algorithm>
 #include <deque>
 #include <memory>
@@ -18,13 +16,6 @@ namespace AstraSim
 // (BeginNext), as SideSimulation does: so the events of one picosecond come in the same order,
 // whichever of the two simulates a pattern. The network runs until it is empty, since nobody knows
 // which ranks of an unfinished group end.
-
-namespace
-{
-
-constexpr uint32_t OPERATION_NUMBERS = 1 << 22; ///< so many have tags of their own
-
-} // namespace
 
 /// A pattern on its network.
 class FreshSimulation::Execution
@@ -135,9 +126,11 @@ class FreshSimulation::Execution
 
 FreshSimulation::FreshSimulation(std::function<UnusedNetwork()> make,
                                  CollectiveImplementation& nccl,
+                                 OperationNumbers& numbers,
                                  bool standsForPackets)
     : m_make(std::move(make)),
       m_nccl(nccl),
+      m_numbers(numbers),
       m_standsForPackets(standsForPackets)
 {
 }
@@ -151,7 +144,7 @@ FreshSimulation::Simulate(const PartPattern& pattern)
     {
         const PartOperation& what = *timed.operation;
         execution.Add(timed,
-                      m_next++ % OPERATION_NUMBERS,
+                      m_numbers.Next(),
                       what.isMessage ? nullptr : m_nccl.Plan(what.group, what.request));
     }
     execution.Start();

@@ -4,6 +4,7 @@
 #ifndef FRESH_SIMULATION_H
 #define FRESH_SIMULATION_H
 
+#include "astra-frontend/model/fastforward/patterns/operation-begin.h"
 #include "astra-frontend/model/fastforward/patterns/pattern-simulation.h"
 #include "astra-frontend/model/network/unused-network.h"
 
@@ -22,7 +23,7 @@ namespace AstraSim
  * For networks that cost little to make: those of flows and of formulas.
  *
  * @code
- * FreshSimulation fresh([&] { return MakeUnused(); }, nccl);
+ * FreshSimulation fresh([&] { return MakeUnused(); }, nccl, numbers);
  * const PartOutcome outcome = fresh.Simulate(pattern);
  * @endcode
  */
@@ -31,11 +32,13 @@ class FreshSimulation : public PatternSimulation
   public:
     /**
      * @param make makes networks; each is gone when its functions are
-     * @param nccl carries collectives out; borrowed
+     * @param nccl carries collectives out
+     * @param numbers of the run's operations; both borrowed
      * @param standsForPackets whether outcomes are those of packets, whose hops their traffic has
      */
     FreshSimulation(std::function<UnusedNetwork()> make,
                     CollectiveImplementation& nccl,
+                    OperationNumbers& numbers,
                     bool standsForPackets = false);
 
     PartOutcome Simulate(const PartPattern& pattern) override;
@@ -45,10 +48,8 @@ class FreshSimulation : public PatternSimulation
 
     std::function<UnusedNetwork()> m_make;
     CollectiveImplementation& m_nccl;
+    OperationNumbers& m_numbers;
     bool m_standsForPackets;
-    /// Number of an operation. Plans keep the state of an unfinished one by its number, so it is
-    /// unique among all networks.
-    uint32_t m_next{0};
 };
 
 } // namespace AstraSim

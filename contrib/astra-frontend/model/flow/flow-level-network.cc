@@ -169,6 +169,14 @@ FlowLevelFabric::MakeUnused(TimePs limit) const
 }
 
 void
+FlowLevelFabric::CatchUp(TimePs from, const std::function<void()>& begin)
+{
+    m_transfers.Settle(); // changes that wait are of now
+    m_loop.RunAside(from, begin);
+    m_transfers.Settle();
+}
+
+void
 FlowLevelFabric::CountHops(const Part& part, const ns3::FrameSizes& sizes, bool nvlink)
 {
     // On NVLink, an acknowledgement is due for a MiB, or a message.

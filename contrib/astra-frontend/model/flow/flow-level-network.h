@@ -110,6 +110,20 @@ class FlowLevelFabric : public SharedNetwork
      */
     bool EndsBeyondClock(TimePs limit) const;
 
+    /**
+     * Simulate what should have begun before now, up to now; it goes on from there. It and all that
+     * is under way share no link.
+     * @param from when the first of it should have begun
+     * @param begin schedules its beginnings on a clock set back to @p from
+     */
+    void CatchUp(TimePs from, const std::function<void()>& begin);
+
+    /// The next connection of two hosts is the first of them again.
+    void ForgetConnections(uint32_t src, uint32_t dst)
+    {
+        m_router.ForgetConnections(src, dst);
+    }
+
     /// @return packet-hops that packets would have had for all that has begun, about
     uint64_t GetPacketHops() const
     {
@@ -147,6 +161,13 @@ class FlowLevelFabric : public SharedNetwork
     void CountIn(ns3::LinkUse& use)
     {
         m_use = &use;
+    }
+
+    /// Tell nobody of messages from now on.
+    void Unwatch()
+    {
+        m_observer = nullptr;
+        m_use = nullptr;
     }
 
     /// @return column "ideal" of FCT files

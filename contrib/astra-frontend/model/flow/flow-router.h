@@ -73,6 +73,12 @@ class FlowRouter
         m_planner.Forget();
     }
 
+    /// The next connection of two hosts is the first of them again.
+    void ForgetConnections(uint32_t src, uint32_t dst)
+    {
+        m_planner.Find(src, dst).nextSport = ns3::ConnectionPlanner::FIRST_SPORT;
+    }
+
     /**
      * Follow a connection's path.
      * @param there gets the links to the destination

@@ -344,7 +344,8 @@ FluidTransfers::Move(FluidTransfer& transfer, std::span<const MaxMinSolver::Use>
 void
 FluidTransfers::Advance(FluidBundle& bundle)
 {
-    const TimePs now = m_loop.Now();
+    // A clock that was set back (EventLoop::RunAside) concerns none that is under way.
+    const TimePs now = std::max(m_loop.Now(), bundle.updatedPs);
     const auto passed = static_cast<double>(now - bundle.updatedPs);
     bundle.moved += bundle.rate * passed;
     if (bundle.excess > 0)
@@ -558,7 +559,7 @@ FluidTransfers::SetUncertain(FluidBundle& bundle, bool isUncertain)
     }
     else if (--m_uncertain == 0)
     {
-        m_uncertainPs += now - m_uncertainSincePs;
+        m_uncertainPs += std::max<TimePs>(now - m_uncertainSincePs, 0);
     }
 }
 
@@ -587,15 +588,28 @@ void
 FluidTransfers::UpdateRates()
 {
     TellSolver();
+    if (!m_solver.IsDirty() || !MayWait())
+    {
+        Solve();
+    }
+}
+
+void
+FluidTransfers::Settle()
+{
+    TellSolver();
+    Solve();
+    m_updateArmedPs = -1;
+}
+
+void
+FluidTransfers::Solve()
+{
     if (!m_solver.IsDirty())
     {
         m_changes = 0;
         m_changeTimes = 0;
         RenewAllTurns();
-        return;
-    }
-    if (MayWait())
-    {
         return;
     }
     const bool waited = m_changes > 0 && m_firstChangePs < m_loop.Now();

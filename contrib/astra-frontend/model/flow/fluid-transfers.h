@@ -114,6 +114,9 @@ class FluidTransfers
         return m_carried[link];
     }
 
+    /// Work out rates now, whoever might wait for more changes.
+    void Settle();
+
     /// Call f(transfer) for each transfer under way, in no particular but a fixed order.
     template <typename Function>
     void ForEach(Function f) const
@@ -192,6 +195,8 @@ class FluidTransfers
     /// @return whether there is time for more changes before rates are worked out
     bool MayWait();
     void UpdateRates();
+    /// Rates follow the changes since the last time.
+    void Solve();
     void Correct(FluidBundle& bundle, double newRate);
     /// @return the rate at which its first link would send each transfer of a bundle
     double FindShare(const FluidBundle& bundle) const;

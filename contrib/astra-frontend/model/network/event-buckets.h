@@ -10,6 +10,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace AstraSim
@@ -77,6 +78,29 @@ class EventBuckets
                 f(event);
             }
         }
+    }
+
+    /// Move all events to others; those of one time keep their order, and are after the events that
+    /// others took last.
+    void MoveTo(EventBuckets& others)
+    {
+        ForEach([&others](const LoopEvent& event) { others.Add(event); });
+        for (auto& bucket : m_buckets)
+        {
+            bucket.clear();
+        }
+        m_digits.fill(0);
+        m_levels = 0;
+        m_last = 0;
+    }
+
+    /// Exchange all events with those of another.
+    void Swap(EventBuckets& other)
+    {
+        std::swap(m_last, other.m_last);
+        std::swap(m_levels, other.m_levels);
+        m_digits.swap(other.m_digits);
+        m_buckets.swap(other.m_buckets);
     }
 
     /// Move the events of the earliest time, @p time, to the end of @p events.

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace AstraSim
 {
@@ -52,6 +53,28 @@ EventLoop::RefuseDelay(TimePs delay) const
     ns3::RefuseBeyondClock("time",
                            "what begins at " + std::to_string(Now() / 1000) + " ns and takes " +
                                std::to_string(delay / 1000) + " ns or more ends");
+}
+
+void
+EventLoop::RunAside(TimePs from, const std::function<void()>& begin)
+{
+    const TimePs now = Now();
+    m_goesBackTo.store(now, std::memory_order_relaxed);
+    m_future.Swap(m_aside);
+    std::vector<LoopEvent> present;
+    present.swap(m_present);
+    const std::size_t nextPresent = std::exchange(m_nextPresent, 0);
+    const bool stopped = m_stopped;
+    m_now.store(from, std::memory_order_relaxed);
+    begin();
+    Run(now);
+    m_now.store(now, std::memory_order_relaxed);
+    m_stopped = stopped;
+    present.insert(present.end(), m_present.begin() + m_nextPresent, m_present.end());
+    m_present.swap(present);
+    m_nextPresent = nextPresent;
+    m_future.Swap(m_aside);
+    m_aside.MoveTo(m_future);
 }
 
 bool

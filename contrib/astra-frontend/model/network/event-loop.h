@@ -8,6 +8,7 @@
 
 #include "ns3/rank-network.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -48,6 +49,12 @@ class EventLoop
         return m_now.load(std::memory_order_relaxed);
     }
 
+    /// @return the latest time so far; may be called by any thread
+    TimePs GetReached() const
+    {
+        return std::max(Now(), m_goesBackTo.load(std::memory_order_relaxed));
+    }
+
     /**
      * Run @p handler with @p arg after @p delay, 0 or more.
      * @throw ns3::InputError if that is past the clock's end
@@ -84,6 +91,14 @@ class EventLoop
      */
     bool Run(TimePs limit = NO_LIMIT);
 
+    /**
+     * Set the clock back, and run events that others did not wait for, up to now. Later ones of
+     * them join the others. Neither may touch what the other does.
+     * @param from the time to go back to
+     * @param begin schedules the first of these events
+     */
+    void RunAside(TimePs from, const std::function<void()>& begin);
+
     /// Leave Run() after the current event.
     void Stop()
     {
@@ -118,11 +133,13 @@ class EventLoop
     [[noreturn]] void RefuseDelay(TimePs delay) const;
 
     EventBuckets m_future;
+    EventBuckets m_aside;             ///< empty; it keeps its memory for RunAside()
     std::vector<LoopEvent> m_present; ///< of the current time
     std::size_t m_nextPresent{0};
     MessageHandler m_hook{nullptr};
     void* m_hookArg{nullptr};
     std::atomic<TimePs> m_now{0};
+    std::atomic<TimePs> m_goesBackTo{0}; ///< after the last RunAside()
     uint64_t m_count{0};
     bool m_stopped{false};
     std::atomic<bool> m_interrupted{false};

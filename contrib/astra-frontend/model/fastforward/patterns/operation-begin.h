@@ -23,6 +23,22 @@ struct OperationRank
     uint32_t rank;                  ///< index in its group
 };
 
+/// Numbers for the operations of a run: plans keep the state of an unfinished one by its number, so
+/// it is unique among all networks.
+class OperationNumbers
+{
+  public:
+    uint32_t Next()
+    {
+        return m_next++ % COUNT;
+    }
+
+  private:
+    static constexpr uint32_t COUNT = 1 << 22; ///< so many have tags of their own
+
+    uint32_t m_next{0};
+};
+
 /**
  * Have a rank begin its part of a pattern's operation.
  * @param network the rank's

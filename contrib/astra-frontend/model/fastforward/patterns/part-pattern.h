@@ -47,8 +47,9 @@ struct PartOutcome
     std::vector<std::vector<TimePs>> ends;
     ns3::CarriedTraffic traffic;
     bool isInterrupted{false}; ///< its simulation was: ends are missing
-    TimePs doubtPs{0};     ///< the most by which ends may differ from those of packets, if known
-    bool isByFlows{false}; ///< in place of packets, whose hops its traffic has
+    TimePs doubtPs{0};       ///< the most by which ends may differ from those of packets, if known
+    bool isContinued{false}; ///< only what follows the pattern's last start was simulated for it
+    bool isByFlows{false};   ///< in place of packets, whose hops its traffic has
 
     /// @return the last end; 0 if nothing has ended
     TimePs LastEnd() const;
