@@ -183,11 +183,10 @@ class UecCreditOrderedTestCase : public TestCase
         FabricUnderTest test(TextFabric::Star(2, "100Gbps", "1us"),
                              UecConf("UEC_CC rccc\nUEC_DELIVERY rod\n"));
         test.Build();
-        test.Send(0, 1, 1000);
         bool isRefused = false;
         try
         {
-            Simulator::Run();
+            test.fabric->GetDriver(0)->Connect(1, {});
         }
         catch (const InputError&)
         {

@@ -192,7 +192,7 @@ UecNscc::QuickAdapt(State& state,
         if (state.quickEndPs != 0 && (state.wantsQuick || isLoss) && state.achieved < few)
         {
             state.window = std::max(state.achieved, state.mtu);
-            const uint64_t resolved = qp.hw->GetResolved(qp);
+            const uint64_t resolved = qp.recovery ? qp.hw->GetResolved(qp) : 0;
             state.ignoreLeft = static_cast<double>(qp.GetInFlight() - resolved);
             state.wantsQuick = false;
             isDone = true;
