@@ -6,7 +6,6 @@
 #include "forwarded-messages.h"
 
 #include <gtest/gtest.h>
-#include <random>
 #include <set>
 #include <string>
 #include <vector>
@@ -19,6 +18,7 @@ using AstraSim::ShapeFinder;
 using AstraSim::TimePs;
 using fastforward::ExpectTheSame;
 using fastforward::Message;
+using fastforward::RandomMessages;
 using fastforward::SendForwarded;
 using fastforward::SendPlainly;
 using fastforward::STAR;
@@ -187,15 +187,7 @@ TEST(FastForward, RandomTrafficIsThatOfTheNetworkItself)
     const ClusterTopology topology = ReadTopology(STAR);
     for (uint32_t seed = 1; seed <= 20; ++seed)
     {
-        std::mt19937 random(seed);
-        std::vector<Message> plain;
-        for (int i = 0; i < 30; ++i)
-        {
-            const int src = static_cast<int>(random() % 8);
-            const int dst = (src + 1 + static_cast<int>(random() % 7)) % 8;
-            const auto at = static_cast<TimePs>(random() % 4000) * 1'000'000;
-            plain.push_back({at, src, dst, uint64_t{1 + random() % 64} << 14});
-        }
+        std::vector<Message> plain = RandomMessages(seed, 30);
         std::vector<Message> forwarded = plain;
         SendPlainly(topology, plain);
         SendForwarded(topology, forwarded);

@@ -20,6 +20,7 @@
 #include <functional>
 #include <gtest/gtest.h>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -87,6 +88,22 @@ struct Message
         to->Receive({src, 0, bytes, &request, received, this});
     }
 };
+
+/// @return messages of 16 KiB to 1 MiB between hosts of STAR, within 4 ms
+inline std::vector<Message>
+RandomMessages(uint32_t seed, int count)
+{
+    std::mt19937 random(seed);
+    std::vector<Message> messages;
+    for (int i = 0; i < count; ++i)
+    {
+        const int src = static_cast<int>(random() % 8);
+        const int dst = (src + 1 + static_cast<int>(random() % 7)) % 8;
+        const auto at = static_cast<TimePs>(random() % 4000) * 1'000'000;
+        messages.push_back({at, src, dst, uint64_t{1 + random() % 64} << 14});
+    }
+    return messages;
+}
 
 /// Send @p messages on the flow-level network itself.
 inline void

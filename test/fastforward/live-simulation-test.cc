@@ -21,6 +21,7 @@ using AstraSim::TimePs;
 using fastforward::ExpectTheSame;
 using fastforward::MayGoLive;
 using fastforward::Message;
+using fastforward::RandomMessages;
 using fastforward::SendForwarded;
 using fastforward::SendPlainly;
 using fastforward::STAR;
@@ -148,15 +149,7 @@ TEST(LiveSimulation, RandomTrafficIsThatOfTheNetworkItself)
     int exact = 0;
     for (uint32_t seed = 1; seed <= 40; ++seed)
     {
-        std::mt19937 random(seed);
-        std::vector<Message> plain;
-        for (int i = 0; i < 60; ++i)
-        {
-            const int src = static_cast<int>(random() % 8);
-            const int dst = (src + 1 + static_cast<int>(random() % 7)) % 8;
-            const auto at = static_cast<TimePs>(random() % 4000) * 1'000'000;
-            plain.push_back({at, src, dst, uint64_t{1 + random() % 64} << 14});
-        }
+        std::vector<Message> plain = RandomMessages(seed, 60);
         std::vector<Message> forwarded = plain;
         SendPlainly(topology, plain);
         const FastForwardReport report =

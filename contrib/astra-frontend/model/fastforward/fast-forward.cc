@@ -121,9 +121,7 @@ struct FastForward::Part
     TimePs changed{NO_TIME}; ///< when the first began that the last evaluation did not know
     TimePs nextEvaluation{INT64_MAX};
     bool isMerged{false};        ///< its operations belong to another
-    bool goesOn{false};          ///< something began in it after its ends were worked out
-    bool hasEnds{false};         ///< they have been worked out
-    bool isLive{false};          ///< its operations are on the run's own network
+    bool hasEnds{false};         ///< they were worked out before: what begins, begins in it again
     bool wasSimulated{false};    ///< its present ends come from a simulation, not from the store
     uint64_t simulatedWork{0};   ///< work of all simulations of this part
     double againWork{0};         ///< of those after something began in it
@@ -232,10 +230,10 @@ FastForward::Begin(Operation& operation, uint32_t rank)
     }
 }
 
+template <typename Function>
 void
-FastForward::JoinPart(Operation& operation)
+FastForward::TakeLinks(Operation& operation, Function meet)
 {
-    // Parts are connected components: an operation joins those of all users of its links into one.
     const TimePs now = Now();
     ++operation.part->underWay;
     operation.holdsLinks = true;
@@ -245,7 +243,7 @@ FastForward::JoinPart(Operation& operation)
         for (std::size_t i = users.size(); i-- > 0;)
         {
             Operation& user = *users[i];
-            if (user.part == operation.part)
+            if (user.part == operation.part || user.live)
             {
                 continue;
             }
@@ -254,10 +252,17 @@ FastForward::JoinPart(Operation& operation)
                 Detach(user);
                 continue;
             }
-            Merge(*user.part, *operation.part);
+            meet(*user.part);
         }
         users.push_back(&operation);
     }
+}
+
+void
+FastForward::JoinPart(Operation& operation)
+{
+    // Parts are connected components: an operation joins those of all users of its links into one.
+    TakeLinks(operation, [this, &operation](Part& part) { Merge(part, *operation.part); });
 }
 
 // --- operations on the run's own network
@@ -275,32 +280,7 @@ FastForward::MeetsLive(const Operation& operation) const
 void
 FastForward::BeginLive(Operation& operation)
 {
-    const TimePs now = Now();
-    for (const uint32_t link : operation.shape->links)
-    {
-        auto& users = m_users[link];
-        for (std::size_t i = users.size(); i-- > 0;)
-        {
-            Operation& user = *users[i];
-            if (user.live)
-            {
-                continue;
-            }
-            if (IsNearlyOver(user, now))
-            {
-                Detach(user);
-            }
-            else
-            {
-                GoLive(*user.part);
-            }
-        }
-        users.push_back(&operation);
-    }
-    operation.holdsLinks = true;
-    Part& part = *operation.part;
-    ++part.underWay;
-    part.isLive = true;
+    TakeLinks(operation, [this](Part& part) { GoLive(part); });
     OpenLive(operation);
     for (uint32_t rank = 0; rank < operation.CountRanks(); ++rank)
     {
@@ -314,7 +294,7 @@ FastForward::BeginLive(Operation& operation)
 void
 FastForward::OpenLive(Operation& operation)
 {
-    ++m_liveNow;
+    m_liveNow += !operation.IsOver();
     ++m_report.live;
     operation.live = m_live->Open(operation.what, [this, &operation](uint32_t rank) {
         OnLiveEnd(operation, rank);
@@ -348,7 +328,6 @@ FastForward::GoLive(Part& part)
         }
     }
     std::ranges::stable_sort(starts, {}, &Start::time);
-    part.isLive = true;
     part.changed = NO_TIME;
     part.nextEvaluation = INT64_MAX;
     const TimePs begin = starts.front().time;
@@ -458,7 +437,7 @@ FastForward::Merge(Part& into, Part& from)
     into.againWork += from.againWork;
     into.learned += from.learned;
     into.saved += from.saved;
-    into.goesOn |= from.goesOn || from.hasEnds || into.hasEnds;
+    into.hasEnds |= from.hasEnds;
     into.lastStart = std::max(into.lastStart, from.lastStart);
     if (into.changed == NO_TIME)
     {
@@ -537,7 +516,6 @@ FastForward::Evaluate(Part& part)
     {
         return; // not before another rank begins, or never
     }
-    part.goesOn |= part.hasEnds;
     part.changed = NO_TIME;
     SortByLikeness(part);
     if (const PartOutcome* outcome = Find(part))
@@ -656,7 +634,7 @@ FastForward::Leave(Operation& operation)
 void
 FastForward::End(Part& part)
 {
-    if (part.isLive)
+    if (!part.operations.empty() && part.operations.front()->live)
     {
         ++m_report.parts;
         m_report.repeatedWork += part.simulatedWork;
@@ -948,7 +926,7 @@ FastForward::Find(Part& part)
     part.wasSimulated = false;
     ++m_report.reuses;
     const uint64_t saved = WorkOf(part, *found);
-    m_savedAgain += part.goesOn ? saved : 0;
+    m_savedAgain += part.hasEnds ? saved : 0;
     Account(part, 0, saved);
     return found;
 }
@@ -1011,7 +989,7 @@ FastForward::FindNew(Part& part, const Digest& kind, const Digest& key, std::vec
     const uint64_t cost = CostOf(part, made);
     m_spent += cost;
     const uint64_t effort = WorkOf(part, made);
-    if (part.goesOn)
+    if (part.hasEnds)
     {
         const double again = simulatedShare * static_cast<double>(effort);
         part.againWork += again;
@@ -1109,7 +1087,7 @@ FastForward::WholeOfBegun() const
 bool
 FastForward::IsBetterLive(const Part& part) const
 {
-    if (!m_live || !part.goesOn)
+    if (!m_live || !part.hasEnds)
     {
         return false;
     }

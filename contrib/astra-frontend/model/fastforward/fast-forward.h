@@ -197,6 +197,10 @@ class FastForward
 
     // operations that begin and end
     void JoinPart(Operation& operation);
+    /// An operation takes its links. Call meet(part) for each part with users of these that have
+    /// not nearly ended, and are not live.
+    template <typename Function>
+    void TakeLinks(Operation& operation, Function meet);
     /// @return whether a live operation may take a link of @p operation
     bool MeetsLive(const Operation& operation) const;
     /// An operation begins on the run's own network, as do all that may share links with it.
