@@ -91,6 +91,22 @@ TEST(IdleMachine, ALineThroughSmallerFormsMeetsTheWholeCollective)
     }
 }
 
+// Fewer bytes stand for all bytes of a pair: messages stay as long as those of the whole, where a
+// pair of so few bytes would have shorter ones.
+TEST(IdleMachine, SmallerFormsOfPairsKeepTheMessagesOfTheWhole)
+{
+    const NcclOptions options;
+    const MockNcclGroup nccl(Hopper(), options);
+    const CommGroup group = Every(1, 16);
+    const CollectiveRequest request{CollectiveOp::AllToAll, 1 << 26};
+    const auto whole = static_cast<double>(TimeOn(nccl, group, request, NO_LIMIT));
+    for (const uint64_t mostFlows : {4000, 2000})
+    {
+        const auto smaller = static_cast<double>(TimeOn(nccl, group, request, mostFlows));
+        EXPECT_NEAR(smaller, whole, 0.01 * whole) << mostFlows;
+    }
+}
+
 TEST(IdleMachine, GroupsOfOneShapeTakeTheSameTimeWhereverTheyAre)
 {
     const NcclOptions options;

@@ -5,6 +5,7 @@
 
 #include "astra-frontend/model/network/topology-of-machine.h"
 #include "collectives/model/graph/chain-graph.h"
+#include "collectives/model/graph/pair-bytes.h"
 
 #include "ns3/clock-range.h"
 #include "ns3/event-loop.h"
@@ -34,6 +35,8 @@ namespace
 {
 
 constexpr uint32_t FEWEST_SERVERS = 4; ///< that a ring or tree is cut to
+/// Fewest messages of a pair that show how the time grows with the bytes.
+constexpr uint64_t MESSAGES_OF_PAIR = 2;
 /// Factor on the limit of messages for trees, chains and NVSwitches: their pipelines need more
 /// messages until each further loop takes the same time.
 constexpr uint64_t DEEP_PIPELINE = 3;
@@ -162,6 +165,16 @@ IdleMachine::CanShrink(const Case& whole) const
         growth == Growth::Levels || (growth == Growth::Steps && !IsChain(whole.request.op));
     return hasLine && whole.servers.size() > FEWEST_SERVERS && whole.request.bytesPerPair.empty() &&
            IsRegular(whole);
+}
+
+bool
+IdleMachine::HasFewFlows(const Case& each) const
+{
+    // Servers that exchange with all others meet on links between switches as fewer do not, while
+    // bytes of a pair follow each other: fewer bytes say more of such a collective.
+    const uint64_t ranks = each.group.ranks.size();
+    return each.CountFlows() <= m_mostFlows ||
+           (IsPairwise(each.request.op) && ranks * (ranks - 1) * MESSAGES_OF_PAIR <= m_mostFlows);
 }
 
 IdleMachine::Case
@@ -315,7 +328,7 @@ IdleMachine::FindTime(const CommGroup& group,
                       const CollectiveOffer& offer) const
 {
     const Case whole = MakeCase(offer, m_network.topology ? group : Renumber(group), request);
-    if (whole.CountFlows() <= m_mostFlows || !CanShrink(whole))
+    if (HasFewFlows(whole) || !CanShrink(whole))
     {
         return TimeOfBytes(whole);
     }
@@ -324,7 +337,7 @@ IdleMachine::FindTime(const CommGroup& group,
     while (2 * servers < whole.servers.size())
     {
         Case next = OnServers(whole, 2 * servers);
-        if (next.CountFlows() > m_mostFlows)
+        if (!HasFewFlows(next))
         {
             break;
         }

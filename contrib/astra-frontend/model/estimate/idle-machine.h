@@ -122,6 +122,8 @@ class IdleMachine
     Case WithBytes(const Case& whole, uint64_t divisor) const;
     /// @return whether the time with all servers follows from that with fewer
     bool CanShrink(const Case& whole) const;
+    /// @return whether a case needs no fewer servers
+    bool HasFewFlows(const Case& each) const;
     /// @return whether each server has the same number and places of ranks, so that a case with
     /// fewer servers has the same form
     bool IsRegular(const Case& whole) const;

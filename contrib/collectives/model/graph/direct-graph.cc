@@ -7,6 +7,7 @@
 #include "pair-bytes.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace AstraSim
 {
@@ -65,10 +66,17 @@ DirectGraph::AreInOneNode(uint32_t from, uint32_t to) const
     return m_shape.NodeOf(from) == m_shape.NodeOf(to);
 }
 
+uint64_t
+DirectGraph::WholeBytesOf(uint32_t from, uint32_t to) const
+{
+    const auto bytes = static_cast<double>(PairBytesOf(from, to));
+    return static_cast<uint64_t>(std::llround(bytes * m_layout.wholeParts));
+}
+
 uint32_t
 DirectGraph::ChannelsOf(uint32_t from, uint32_t to) const
 {
-    const uint64_t bytes = PairBytesOf(from, to);
+    const uint64_t bytes = WholeBytesOf(from, to);
     return m_layout.channels && bytes
                ? ChannelsOfPair(bytes, m_layout, GetRanks(), m_shape.GetNodes())
                : 1;
@@ -95,7 +103,7 @@ DirectGraph::MessageBytesOf(uint32_t from, uint32_t to) const
         return PAIR_LL_STEP / 2 * ChannelsOf(from, to);
     }
     return AreInOneNode(from, to) ? m_layout.chunk * ChannelsOf(from, to)
-                                  : NetworkMessageBytes(m_layout, PairBytesOf(from, to));
+                                  : NetworkMessageBytes(m_layout, WholeBytesOf(from, to));
 }
 
 Lane

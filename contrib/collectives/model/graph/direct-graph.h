@@ -29,6 +29,9 @@ struct PairLayout
     uint64_t chunk{524288}; ///< bytes of a pair's step with Simple
     uint64_t step{524288};  ///< bytes of a step by which a pair's channels are counted
     bool byBlocks{true};    ///< see ChannelLayout; without blocks nothing is copied out of slots
+    /// Bytes of a pair over those that it has here, where fewer stand for all: channels and
+    /// messages are those of all.
+    double wholeParts{1};
 };
 
 /**
@@ -106,6 +109,8 @@ class DirectGraph : public FlowGraph
 
   private:
     bool AreInOneNode(uint32_t from, uint32_t to) const;
+    /// @return bytes of a pair by which its channels and messages are chosen
+    uint64_t WholeBytesOf(uint32_t from, uint32_t to) const;
     Lane GetLane(uint32_t rank, uint32_t index, bool outbound) const override;
     /// @return the peer of a rank's lane
     uint32_t PeerOf(uint32_t rank, uint32_t index, bool outbound) const;

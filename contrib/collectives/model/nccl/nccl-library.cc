@@ -103,8 +103,9 @@ NcclLibrary::Offer(const CollectiveQuestion& question) const
     offer.start =
         m_options.sendLatency ? (once ? *m_options.sendLatency : 0) : plan.speeds.baseLatency;
     offer.wireInflation = plan.GetWireInflation();
-    offer.make = [this, plan](const CollectiveRequest& request, const GroupShape& shape) {
-        return MakeGraph(request, shape, plan);
+    const uint64_t most = MostPairBytes(question.GetRequest(), question.shape.GetRanks());
+    offer.make = [this, plan, most](const CollectiveRequest& request, const GroupShape& shape) {
+        return MakeGraph(request, shape, plan, most);
     };
     return offer;
 }
@@ -149,7 +150,8 @@ NcclLibrary::UsesPxn(CollectiveOp op, const GroupShape& shape) const
 TimedGraph
 NcclLibrary::MakeGraph(const CollectiveRequest& request,
                        const GroupShape& shape,
-                       const NcclPlan& plan) const
+                       const NcclPlan& plan,
+                       uint64_t wholePairBytes) const
 {
     // A latency the user gives stands for all of NCCL's.
     const auto& latency = m_options.sendLatency;
@@ -164,6 +166,9 @@ NcclLibrary::MakeGraph(const CollectiveRequest& request,
         PairLayout layout = own.layout;
         layout.protocol = plan.protocol;
         layout.byBlocks = !latency;
+        const uint64_t bytes = MostPairBytes(request, shape.GetRanks());
+        layout.wholeParts =
+            bytes ? static_cast<double>(wholePairBytes) / static_cast<double>(bytes) : 1;
         auto graph = std::make_shared<const DirectGraph>(request, shape, layout);
         return {graph, std::make_shared<DirectTimes>(graph, plan.speeds, own.speeds, latency)};
     }

@@ -43,9 +43,11 @@ class NcclLibrary : public CollectiveLibrary
                                 const NcclPlan& plan) const;
     /// @return whether data for other nodes goes through the GPU on its destination's rail
     bool UsesPxn(CollectiveOp op, const GroupShape& shape) const;
+    /// @param wholePairBytes most bytes of a pair of the collective that the plan is for
     TimedGraph MakeGraph(const CollectiveRequest& request,
                          const GroupShape& shape,
-                         const NcclPlan& plan) const;
+                         const NcclPlan& plan,
+                         uint64_t wholePairBytes) const;
 
     std::unique_ptr<const NcclCostModel> m_model;
     const MachineModel& m_machine;
