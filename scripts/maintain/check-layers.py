@@ -158,15 +158,15 @@ FETCH = re.compile(r"__builtin_prefetch|Fetch(?:Lines|Ahead)")
 FETCH_FOLDERS = ELISION_FOLDERS + tuple(f"contrib/rdma-qbb/model/{folder}/" for folder in ("host", "switch"))
 # Types of the sender of a connection, and the files of the receiving side, which learns from frames and from what was
 # set up.
-SENDERS = re.compile(r"\b(?:RdmaMessage|RdmaQueuePair|RdmaHw::Connect|m_senders|FindSender|m_peer)\b")
+SENDERS = re.compile(r"\b(?:RdmaMessage|RdmaQueuePair|RdmaHw::Connect|RdmaSender|m_sender|m_peer)\b")
 RECEIVER_FILES = {f"contrib/rdma-qbb/model/host/{name}" for name in
-                  ("rdma-rx-queue-pair.h", "rdma-message-wire.h", "rdma-hw-receive.cc")}
+                  ("rdma-rx-queue-pair.h", "rdma-message-wire.h", "rdma-receiver.h", "rdma-receiver.cc")}
 # Pairs of files that include each other, by the names without suffix: a thing and its parts, which call it.
 PARTS = {
     ("link-port", "link-agenda"), ("link-port", "link-node"), ("link-port", "link-wire"),  # the link engine
     ("qbb-simulator-impl", "qbb-partitions"),
     ("qbb-net-device", "qbb-channel"),  # the two ends of a cable, and the cable
-    ("rdma-hw", "rdma-nic"), ("rdma-hw", "rdma-queue-pair"),
+    ("rdma-hw", "rdma-queue-pair"), ("rdma-hw", "rdma-receiver"), ("rdma-hw", "rdma-sender"),
     ("sys", "scheduler-unit"), ("sys", "stream-baseline"),
     ("serving-engine", "serving-instance"), ("serving-instance", "stage-in-step"),
 }

@@ -100,7 +100,7 @@ TEST(FabricCheck, ARateThatIsNotKeptIsNamed)
     FabricCheck check(run.Fabric(),
                       [&failures](const std::string& what) { failures.push_back(what); });
     Simulator::Schedule(NanoSeconds(3000), [&] {
-        auto* pair = const_cast<RdmaQueuePair*>(run.Fabric().GetHw(0).GetOpenQueuePairs().at(0));
+        auto* pair = const_cast<RdmaQueuePair*>(run.Fabric().GetHw(0).GetSender().GetOpen().at(0));
         pair->lineRateBps /= 4; // behind the back of SetRate(), which would make the gap
         pair->SetRate(pair->lineRateBps);
         pair->SetPaced(false);

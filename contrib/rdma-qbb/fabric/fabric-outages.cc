@@ -88,7 +88,7 @@ void
 FabricOutages::OnTimeout(const RdmaQueuePair& qp)
 {
     const int64_t nowPs = Simulator::Now().GetTimeStep();
-    const int64_t begunPs = nowPs - qp.hw->GetTimerLengthPs(qp);
+    const int64_t begunPs = nowPs - qp.hw->GetSender().GetTimerLengthPs(qp);
     for (std::size_t i = 0; i < m_outages.size() && m_outages[i].fromPs < nowPs; ++i)
     {
         const int64_t backPs = m_outages[i].PathBackPs(qp.src, qp.dst, m_updateDelayPs);

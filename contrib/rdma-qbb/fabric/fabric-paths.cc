@@ -122,7 +122,7 @@ FabricPaths::Follow(const LinkState& links)
 void
 FabricPaths::MoveQueuePairs(RdmaHw& hw)
 {
-    for (const RdmaQueuePair* qp : hw.GetOpenQueuePairs())
+    for (const RdmaQueuePair* qp : hw.GetSender().GetOpen())
     {
         if (qp->contribution)
         {
@@ -133,7 +133,7 @@ FabricPaths::MoveQueuePairs(RdmaHw& hw)
         const uint16_t port = ConnectionPlanner::Move(pair, qp->hash, current).value_or(current);
         if (port != current)
         {
-            hw.MoveQueuePair(qp->qpn, port);
+            hw.GetSender().Move(qp->qpn, port);
         }
     }
 }
@@ -144,7 +144,7 @@ FabricPaths::DescribeCutOff() const
     std::vector<std::string> lines;
     for (const RdmaDriver* driver : m_fabric.drivers)
     {
-        for (const RdmaQueuePair* qp : driver->GetHw().GetOpenQueuePairs())
+        for (const RdmaQueuePair* qp : driver->GetHw().GetSender().GetOpen())
         {
             if (qp->contribution || qp->sndUna == qp->endSeq)
             {

@@ -68,7 +68,7 @@ class CnpMonitor : public SamplingMonitor
             {
                 continue;
             }
-            m_fabric.GetHw(host).ForEachControlled([&](const RdmaQueuePair& qp) {
+            m_fabric.GetHw(host).GetSender().ForEachControlled([&](const RdmaQueuePair& qp) {
                 if (Count* count = Find(qp))
                 {
                     List(qp, *count, nowPs);

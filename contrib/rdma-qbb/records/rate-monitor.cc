@@ -43,7 +43,7 @@ class RateMonitor : public SamplingMonitor
                         .Decimal(topology.NodeOfHost(host.GetHostIndex()))
                         .Comma()
                         .View();
-            host.ForEachControlled([&](const RdmaQueuePair& qp) {
+            host.GetSender().ForEachControlled([&](const RdmaQueuePair& qp) {
                 if (qp.sndUna == qp.endSeq)
                 {
                     return;

@@ -224,7 +224,7 @@ AstraSimFabric::FollowStream(const Message& message, uint32_t number, const ns3:
     // Only the queue pair of the first part has its number in the note.
     uint32_t* other = number && sport ? &m_otherParts[{message.src, sport}] : nullptr;
     ns3::RdmaQueuePair* qp =
-        sport ? m_fabric.GetHw(message.src).FindQueuePair(other ? *other : NumberIn(note))
+        sport ? m_fabric.GetHw(message.src).GetSender().Find(other ? *other : NumberIn(note))
               : nullptr;
     if (qp && qp->dst == message.dst && qp->sport == sport && qp->GetSndNxt() < qp->endSeq)
     {

@@ -22,8 +22,8 @@ RdmaHw::OnControl(uint16_t port, QbbFrame* frame, int64_t nowPs)
                               .priority = frame->priority,
                               .wireBytes = frame->wireBytes};
     const bool toReceiver = frame->flags & QBB_CONTROL_TO_RECEIVER;
-    RdmaRxQueuePair* rx = toReceiver ? FindReceiver(*frame) : nullptr;
-    RdmaQueuePair* qp = toReceiver ? nullptr : FindSender(frame->qpn);
+    RdmaRxQueuePair* rx = toReceiver ? m_receiver.Find(*frame) : nullptr;
+    RdmaQueuePair* qp = toReceiver ? nullptr : m_sender.Find(frame->qpn);
     NS_LOG_LOGIC("host " << m_hostIndex << " gets " << *frame);
     m_counters.staleFrames += !rx && !qp;
     Free(frame);
@@ -35,7 +35,7 @@ RdmaHw::OnControl(uint16_t port, QbbFrame* frame, int64_t nowPs)
     if (qp && m_transport)
     {
         m_transport->OnControl(*qp, control, nowPs);
-        Reconsider(*qp, nowPs);
+        m_sender.Reconsider(*qp, nowPs);
     }
 }
 
@@ -55,7 +55,7 @@ void
 RdmaHw::SendControl(const RdmaRxQueuePair& rx, const RdmaControl& control, int64_t nowPs)
 {
     LinkPort& port = GetNicPort(rx.nic);
-    QbbFrame* frame = MakeAnswer(port, rx, QbbFrameKind::Control);
+    QbbFrame* frame = m_receiver.MakeAnswer(port, rx, QbbFrameKind::Control);
     frame->flags = 0;
     SendControl(port, frame, control, nowPs);
 }
@@ -65,7 +65,7 @@ RdmaHw::SendControl(const RdmaQueuePair& qp, const RdmaControl& control, int64_t
 {
     LinkPort& port = qp.nic->GetPort();
     QbbFrame* frame = port.GetPool().Allocate();
-    Address(*frame, qp);
+    RdmaSender::Address(*frame, qp);
     frame->flags = QBB_CONTROL_TO_RECEIVER | (qp.m_namesItself ? QBB_FLAG_FROM_AFAR : 0);
     SendControl(port, frame, control, nowPs);
 }

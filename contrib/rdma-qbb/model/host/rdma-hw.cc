@@ -1,16 +1,20 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * RdmaHw: attributes, and the objects of a host. Connections are in rdma-hw-connections.cc, their
- * two ends in rdma-hw-transport.cc and rdma-hw-receive.cc.
+ * RdmaHw: attributes, and the objects of a host. Connections are in rdma-hw-connections.cc, control
+ * frames in rdma-hw-control.cc.
  */
 #include "rdma-hw.h"
 
 #include "ns3/abort.h"
 #include "ns3/boolean.h"
+#include "ns3/ethernet-header.h"
+#include "ns3/flow-hash.h"
+#include "ns3/ipv4-header.h"
 #include "ns3/node.h"
-#include "ns3/object-factory.h"
+#include "ns3/packet.h"
 #include "ns3/pointer.h"
+#include "ns3/qbb-processes.h"
 #include "ns3/shared-log.h"
 #include "ns3/string.h"
 #include "ns3/trace-source-accessor.h"
@@ -22,6 +26,13 @@ namespace ns3
 {
 
 NS_LOG_COMPONENT_SHARE("RdmaHw");
+
+namespace
+{
+
+constexpr uint16_t ETHERTYPE_IPV4 = 0x0800;
+
+} // namespace
 
 NS_OBJECT_ENSURE_REGISTERED(RdmaHw);
 
@@ -198,8 +209,8 @@ RdmaHw::DoDispose()
     RemoveLinkPorts();
     m_nics.clear();
     m_devices.clear();
-    m_senders.Clear();
-    m_receivers.Clear();
+    m_sender.Clear();
+    m_receiver.Clear();
     m_congestion = nullptr;
     m_recovery = nullptr;
     m_inNetwork = nullptr;
@@ -212,7 +223,7 @@ RdmaHw::AddNic(Ptr<QbbNetDevice> device)
     const uint16_t port = AddLinkPort(*device, *device->GetNode());
     m_devices.push_back(PeekPointer(device));
     device->SetRdmaMtu(m_mtu);
-    m_nics.push_back(std::make_unique<RdmaNic>(this, PeekPointer(device)));
+    m_nics.push_back(std::make_unique<RdmaNic>(m_sender, PeekPointer(device)));
     return port;
 }
 
@@ -226,170 +237,25 @@ RdmaHw::SetDivided(uint32_t server)
 void
 RdmaHw::TraceRate(const RdmaQueuePair& qp, uint64_t beforeBps) const
 {
-    if (qp.m_open)
+    if (qp.IsOpen())
     {
-        m_rateChange(qp, beforeBps, qp.m_rateBps);
+        m_rateChange(qp, beforeBps, qp.GetRate());
     }
 }
 
 void
 RdmaHw::TraceWindow(const RdmaQueuePair& qp, uint64_t beforeBytes) const
 {
-    if (qp.m_open)
+    if (qp.IsOpen())
     {
-        m_windowChange(qp, beforeBytes, qp.m_effectiveWindow);
+        m_windowChange(qp, beforeBytes, qp.GetEffectiveWindow());
     }
-}
-
-void
-RdmaHw::PrepareForPair()
-{
-    GetCongestionOps();
-    GetLossRecovery();
-    m_wishes.cnpIntervalPs = m_congestion->GetCnpIntervalPs();
-    m_wishes.telemetryBytes = GetRecordBytes();
-    m_wishes.answerBytes = GetAnswerRecordBytes();
-    m_wishes.telemetry = m_congestion->GetTelemetry();
-    m_wishes.ecn = m_congestion->UsesEcn() ? EcnCodepoint::Ect0 : EcnCodepoint::NotEct;
-    m_wishes.carriesRecord = m_wishes.telemetry != RdmaCongestionOps::Telemetry::None ||
-                             m_routingFieldBytes > 0 ||
-                             (m_transport && m_transport->GetFieldBytes() > 0);
-}
-
-uint32_t
-RdmaHw::GetRecordBytes() const
-{
-    return GetCongestionOps()->GetTelemetryWireBytes() + m_routingFieldBytes +
-           (m_transport ? m_transport->GetFieldBytes() : 0);
-}
-
-uint32_t
-RdmaHw::GetAnswerRecordBytes() const
-{
-    return GetCongestionOps()->GetTelemetryWireBytes() + m_routingFieldBytes +
-           (m_transport ? m_transport->GetAnswerFieldBytes() : 0);
-}
-
-void
-RdmaHw::SetTransportType(TypeId type)
-{
-    const TypeId base = RdmaTransport::GetTypeId();
-    NS_ABORT_MSG_IF(m_freeSenders.size() < m_senders.Size(),
-                    "queue pairs have state of the transport there was");
-    NS_ABORT_MSG_UNLESS(type == base || type.IsChildOf(base),
-                        type.GetName() << " is not an RdmaTransport");
-    m_transport = nullptr;
-    if (type != base)
-    {
-        ObjectFactory factory;
-        factory.SetTypeId(type);
-        m_transport = factory.Create<RdmaTransport>();
-    }
-}
-
-TypeId
-RdmaHw::GetTransportType() const
-{
-    return m_transport ? m_transport->GetInstanceTypeId() : RdmaTransport::GetTypeId();
-}
-
-void
-RdmaHw::SetCongestionOps(Ptr<RdmaCongestionOps> ops)
-{
-    NS_ABORT_MSG_IF(m_controlled.any(),
-                    "queue pairs have state of the congestion control there was");
-    m_congestion = ops;
-    m_congestionType = ops->GetInstanceTypeId();
-}
-
-void
-RdmaHw::SetCongestionType(TypeId type)
-{
-    NS_ABORT_MSG_IF(m_controlled.any(),
-                    "queue pairs have state of the congestion control there was");
-    NS_ABORT_MSG_UNLESS(type.IsChildOf(RdmaCongestionOps::GetTypeId()),
-                        type.GetName() << " is not an RdmaCongestionOps");
-    m_congestionType = type;
-    m_congestion = nullptr;
-}
-
-TypeId
-RdmaHw::GetCongestionType() const
-{
-    return m_congestionType;
-}
-
-void
-RdmaHw::SetLossRecoveryType(TypeId type)
-{
-    NS_ABORT_MSG_IF(m_freeSenders.size() < m_senders.Size(),
-                    "queue pairs have state of the loss recovery there was");
-    NS_ABORT_MSG_UNLESS(type.IsChildOf(RdmaLossRecovery::GetTypeId()),
-                        type.GetName() << " is not an RdmaLossRecovery");
-    m_recoveryType = type;
-    m_recovery = nullptr;
-}
-
-TypeId
-RdmaHw::GetLossRecoveryType() const
-{
-    return m_recoveryType;
-}
-
-Ptr<RdmaCongestionOps>
-RdmaHw::MakeCongestionOps() const
-{
-    ObjectFactory factory;
-    factory.SetTypeId(m_transport ? m_transport->ChooseCongestionControl(m_congestionType)
-                                  : m_congestionType);
-    m_congestion = factory.Create<RdmaCongestionOps>();
-    if (m_stream >= 0)
-    {
-        m_congestion->AssignStreams(m_stream);
-    }
-    return m_congestion;
-}
-
-Ptr<RdmaLossRecovery>
-RdmaHw::MakeLossRecovery() const
-{
-    ObjectFactory factory;
-    factory.SetTypeId(m_transport ? m_transport->ChooseLossRecovery(m_recoveryType)
-                                  : m_recoveryType);
-    m_recovery = factory.Create<RdmaLossRecovery>();
-    if (m_reorders)
-    {
-        m_recovery->ExpectReordering(m_lossTime);
-    }
-    return m_recovery;
-}
-
-void
-RdmaHw::ExpectReordering(Time lossTime)
-{
-    NS_ABORT_MSG_IF(m_recovery, "the loss recovery has been made");
-    m_reorders = true;
-    m_lossTime = lossTime;
 }
 
 RdmaHwCounters
 RdmaHw::GetCounters() const
 {
     return Present(m_counters);
-}
-
-std::vector<const RdmaQueuePair*>
-RdmaHw::GetOpenQueuePairs() const
-{
-    std::vector<const RdmaQueuePair*> open;
-    for (std::size_t index = 0; index < m_senders.Size(); ++index)
-    {
-        if (m_senders[index].m_open)
-        {
-            open.push_back(&m_senders[index]);
-        }
-    }
-    return open;
 }
 
 uint32_t
@@ -408,15 +274,104 @@ RdmaHw::GetAckWireBytes(bool lossless) const
     return m_ackBytes + (lossless ? 0 : GetAnswerRecordBytes());
 }
 
-int64_t
-RdmaHw::AssignStreams(int64_t stream)
+void
+RdmaHw::PostMessage(RdmaQueuePair& qp,
+                    uint64_t bytes,
+                    std::function<void()> sent,
+                    std::function<void()> delivered,
+                    std::optional<int64_t> startPs)
 {
-    m_stream = stream;
-    if (m_congestion)
+    NS_ABORT_MSG_IF(delivered && qp.m_isAfar && QbbProcesses::Get(),
+                    "another process cannot call a function of this one");
+    PostMessage(qp, bytes, m_functions.Take(std::move(sent), std::move(delivered)), startPs);
+}
+
+void
+RdmaHw::PostMessage(RdmaQueuePair& qp,
+                    uint64_t bytes,
+                    RdmaMessage& message,
+                    std::optional<int64_t> startPs)
+{
+    m_sender.Post(qp, bytes, message, startPs);
+}
+
+void
+RdmaHw::Wake(RdmaQueuePair& qp)
+{
+    m_sender.Reconsider(qp, NowPs());
+}
+
+void
+RdmaHw::RequestRepair(RdmaRxQueuePair& rx, uint16_t port, bool selective)
+{
+    m_receiver.RequestRepair(rx, port, selective);
+}
+
+// --- hooks of the ports
+
+void
+RdmaHw::OnFrameArrival(uint16_t port, QbbFrame* frame, int64_t nowPs)
+{
+    switch (frame->kind)
     {
-        m_congestion->AssignStreams(stream);
+    case QbbFrameKind::Data:
+        m_receiver.OnData(port, frame, nowPs);
+        return;
+    case QbbFrameKind::Other:
+        m_devices[port]->ReceiveOther(frame);
+        return;
+    case QbbFrameKind::Control:
+        OnControl(port, frame, nowPs);
+        return;
+    default:
+        m_sender.OnAnswer(frame, nowPs);
+        return;
     }
-    return 1;
+}
+
+LinkNode::ArrivalCall
+RdmaHw::GetArrivalCall() const
+{
+    return ArrivalCallOf<RdmaHw>();
+}
+
+bool
+RdmaHw::IsEndpoint() const
+{
+    return true;
+}
+
+void
+RdmaHw::OnFrameDeparture(uint16_t port, QbbFrame& frame, int64_t nowPs)
+{
+    if (m_ackIgnoresPause && frame.kind != QbbFrameKind::Data && frame.kind != QbbFrameKind::Other)
+    {
+        RdmaReceiver::RestorePriority(frame);
+    }
+    if (frame.kind != QbbFrameKind::Other && frame.telemetry)
+    {
+        frame.telemetry->acknowledgedPs = nowPs;
+    }
+}
+
+void
+RdmaHw::OnOtherSend(uint16_t port, QbbFrame& frame, const Packet& packet, uint16_t protocol)
+{
+    frame.src = m_hostIndex;
+    if (protocol != ETHERTYPE_IPV4 || !m_resolver)
+    {
+        return;
+    }
+    Ptr<Packet> copy = packet.Copy();
+    EthernetHeader ethernet(false);
+    copy->RemoveHeader(ethernet);
+    Ipv4Header ip;
+    if (copy->PeekHeader(ip))
+    {
+        frame.dst = m_resolver(ip.GetDestination().Get());
+        frame.hash = FlowHash(frame.src, frame.dst, ip.GetProtocol(), 0);
+        frame.ecn = static_cast<EcnCodepoint>(ip.GetTos() & 3);
+    }
 }
 
 } // namespace ns3

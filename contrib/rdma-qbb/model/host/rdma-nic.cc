@@ -3,7 +3,7 @@
  */
 #include "rdma-nic.h"
 
-#include "rdma-hw.h"
+#include "rdma-sender.h"
 
 #include "ns3/log.h"
 #include "ns3/simulator.h"
@@ -15,8 +15,8 @@ namespace ns3
 
 NS_LOG_COMPONENT_DEFINE("RdmaNic");
 
-RdmaNic::RdmaNic(RdmaHw* hw, LinkPort* port)
-    : m_hw(hw),
+RdmaNic::RdmaNic(RdmaSender& sender, LinkPort* port)
+    : m_sender(sender),
       m_port(port)
 {
     port->SetSource(this);
@@ -45,13 +45,13 @@ RdmaNic::PushPaced(RdmaQueuePair& qp)
 {
     qp.m_place = RdmaQueuePair::Place::Paced;
     qp.m_pacedForPs = qp.m_nextAvailPs;
-    m_paced.Push(qp.m_nextAvailPs, &qp, m_hw->GetNextWireBytes(qp));
+    m_paced.Push(qp.m_nextAvailPs, &qp, m_sender.GetNextWireBytes(qp));
 }
 
 void
 RdmaNic::Place(RdmaQueuePair& qp, int64_t freePs)
 {
-    if (!m_hw->CanSend(qp))
+    if (!m_sender.CanSend(qp))
     {
         NS_LOG_LOGIC(qp.Describe() << " has nothing that it may send");
         qp.m_place = RdmaQueuePair::Place::Idle;
@@ -72,13 +72,13 @@ inline bool
 RdmaNic::CanSendAtOnce(const RdmaQueuePair& qp, int64_t nowPs) const
 {
     return !m_readyMask && qp.m_nextAvailPs <= nowPs && m_port->CanSendNow(nowPs) &&
-           m_hw->CanSend(qp);
+           m_sender.CanSend(qp);
 }
 
 inline void
 RdmaNic::SendAtOnce(RdmaQueuePair& qp, int64_t nowPs)
 {
-    QbbFrame* frame = m_hw->BuildFrame(qp, nowPs);
+    QbbFrame* frame = m_sender.BuildFrame(qp, nowPs);
     Place(qp, nowPs + m_port->GetTxTimePs(frame->wireBytes));
     RequestAnswer(qp, *frame);
     m_port->SendNow(frame, nowPs);
@@ -204,9 +204,9 @@ RdmaNic::PullFrame(uint8_t priority, int64_t nowPs)
 {
     Ring& ring = m_rings[priority];
     RdmaQueuePair& qp = *ring.head;
-    QbbFrame* frame = m_hw->BuildFrame(qp, nowPs);
+    QbbFrame* frame = m_sender.BuildFrame(qp, nowPs);
     const int64_t freePs = nowPs + m_port->GetTxTimePs(frame->wireBytes);
-    if (ring.tail == &qp && qp.m_nextAvailPs <= freePs && m_hw->CanSend(qp))
+    if (ring.tail == &qp && qp.m_nextAvailPs <= freePs && m_sender.CanSend(qp))
     {
         return frame; // it would leave the ring and come back at once
     }

@@ -15,6 +15,8 @@
 namespace ns3
 {
 
+class RdmaSender;
+
 // Hot path: PullFrame and Activate run once per data frame; neither depends on the number of pairs.
 
 /**
@@ -28,9 +30,9 @@ namespace ns3
 class RdmaNic final : public LinkSource
 {
   public:
-    /// @param hw the engine that builds the frames
+    /// @param sender builds the frames
     /// @param port the port
-    RdmaNic(RdmaHw* hw, LinkPort* port);
+    RdmaNic(RdmaSender& sender, LinkPort* port);
 
     /// A queue pair may have become able to send.
     void Activate(RdmaQueuePair& qp, int64_t nowPs);
@@ -90,7 +92,7 @@ class RdmaNic final : public LinkSource
     }
 
     // hot, with the base's
-    RdmaHw* m_hw;
+    RdmaSender& m_sender;
     LinkPort* m_port;
     int64_t m_doubtfulPs{INT64_MIN}; ///< up to then, entries of m_paced may be out of date
     uint8_t m_readyMask{0};

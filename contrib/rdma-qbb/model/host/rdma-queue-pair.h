@@ -198,6 +198,7 @@ class alignas(64) RdmaQueuePair
   private:
     friend class RdmaHw;
     friend class RdmaNic;
+    friend class RdmaSender;
 
     void UpdateEffectiveWindow();
     /// Work out the gap after the frame sent last again.
@@ -243,7 +244,7 @@ class alignas(64) RdmaQueuePair
     bool m_variableWindow : 1 {false};
     bool m_isAfar : 1 {false};      ///< the receiving side is in another server, elsewhere
     bool m_namesItself : 1 {false}; ///< the receiving side's number is not known yet
-    bool m_hasWaited : 1 {false};   ///< RdmaHw::WaitForQueues(), since the timer was restarted
+    bool m_hasWaited : 1 {false};   ///< RdmaSender::WaitForQueues(), since the timer was restarted
     bool m_sendsFirst{false};       ///< whether the next frame is the first of m_sendMessage
     uint32_t m_unrequestedBytes{0}; ///< lossless: sent since a frame that asked for an answer
     RdmaHw* m_peer{nullptr};        ///< the receiving host; null if it ends at a switch

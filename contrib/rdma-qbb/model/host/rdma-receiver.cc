@@ -1,19 +1,20 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * RdmaHw: the receiving side of the transport, and answers to ports. Hot path: OnData runs once per
- * data frame.
+ * Hot path: OnData runs once per data frame.
  */
+#include "rdma-receiver.h"
+
 #include "rdma-hw.h"
 
-#include "ns3/ethernet-header.h"
 #include "ns3/flow-hash.h"
-#include "ns3/ipv4-header.h"
-#include "ns3/packet.h"
 #include "ns3/shared-log.h"
 #include "ns3/simulator.h"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
 
 namespace ns3
 {
@@ -32,7 +33,12 @@ NS_LOG_COMPONENT_SHARE("RdmaHw");
 namespace
 {
 
-constexpr uint16_t ETHERTYPE_IPV4 = 0x0800;
+/// @return key of a connection at its receiver before the sender knows the receiver's number
+uint64_t
+AfarKey(uint32_t host, uint32_t qpn)
+{
+    return uint64_t{host} << 32 | qpn;
+}
 
 /// Name the frame at rx.namedSeq in a selective answer, by its distance from the byte expected.
 void
@@ -62,57 +68,106 @@ HasPassedLaterEnd(RdmaRxQueuePair& rx)
 
 } // namespace
 
-void
-RdmaHw::OnFrameArrival(uint16_t port, QbbFrame* frame, int64_t nowPs)
+// --- connections
+
+RdmaRxQueuePair&
+RdmaReceiver::Take()
 {
-    switch (frame->kind)
+    const auto [rx, isNew] = m_pairs.Take();
+    if (isNew)
     {
-    case QbbFrameKind::Data:
-        OnData(port, frame, nowPs);
-        return;
-    case QbbFrameKind::Other:
-        m_devices[port]->ReceiveOther(frame);
-        return;
-    case QbbFrameKind::Control:
-        OnControl(port, frame, nowPs);
-        return;
-    default:
-        OnAck(frame, nowPs);
-        return;
+        rx.messageWire = std::make_unique<RdmaMessageWire>();
     }
+    return rx;
 }
 
-LinkNode::ArrivalCall
-RdmaHw::GetArrivalCall() const
+RdmaAcceptance
+RdmaReceiver::Accept(const RdmaPeer& peer)
 {
-    return ArrivalCallOf<RdmaHw>();
-}
-
-bool
-RdmaHw::IsEndpoint() const
-{
-    return true;
+    NS_LOG_FUNCTION(this << peer.host << peer.sport << peer.dport);
+    m_hw.PrepareForPair();
+    RdmaRxQueuePair& rx = Take();
+    rx.hw = &m_hw;
+    rx.messages = rx.messageWire.get();
+    rx.senderQpn = peer.qpn;
+    rx.lossless = peer.lossless;
+    rx.mtu = peer.mtu;
+    rx.peer = peer;
+    rx.peer.hash = FlowHash(peer.host, m_hw.m_hostIndex, peer.sport, peer.dport);
+    m_hw.m_recovery->OnReceiverInit(rx);
+    if (m_hw.m_transport && !rx.lossless)
+    {
+        m_hw.m_transport->OnReceiverInit(rx);
+    }
+    return {m_hw.m_hostIndex, rx.qpn, rx.messages};
 }
 
 void
-RdmaHw::OnData(uint16_t port, QbbFrame* frame, int64_t nowPs)
+RdmaReceiver::Disconnect(uint32_t qpn)
 {
-    m_counters.receivedPayload += frame->payloadBytes;
+    RdmaRxQueuePair& rx = m_pairs.AtPlaceOf(qpn);
+    if (m_hw.m_transport && !rx.lossless)
+    {
+        m_hw.m_transport->OnReceiverClose(rx);
+    }
+    // The memory stays for the next connection.
+    std::unique_ptr<RdmaMessageWire> messageWire = std::move(rx.messageWire);
+    messageWire->Clear();
+    rx = RdmaRxQueuePair();
+    rx.messageWire = std::move(messageWire);
+    m_pairs.GiveBack(rx, qpn);
+}
+
+RdmaRxQueuePair*
+RdmaReceiver::FindFromAfar(uint32_t host, uint32_t qpn)
+{
+    const auto found = m_fromAfar.find(AfarKey(host, qpn));
+    return found == m_fromAfar.end() ? nullptr : Find(found->second);
+}
+
+uint32_t
+RdmaReceiver::AcceptFromAfar(const RdmaPeer& peer)
+{
+    const uint32_t qpn = Accept(peer).qpn;
+    m_fromAfar[AfarKey(peer.host, peer.qpn)] = qpn;
+    return qpn;
+}
+
+void
+RdmaReceiver::DisconnectFromAfar(uint32_t host, uint32_t qpn)
+{
+    const auto found = m_fromAfar.find(AfarKey(host, qpn));
+    Disconnect(found->second);
+    m_fromAfar.erase(found);
+}
+
+void
+RdmaReceiver::ExpectFromAfar(uint32_t host, uint32_t qpn, const RdmaExpectedMessage& message)
+{
+    FindFromAfar(host, qpn)->messages->Put(message);
+}
+
+// --- data and answers
+
+void
+RdmaReceiver::OnData(uint16_t port, QbbFrame* frame, int64_t nowPs)
+{
+    m_hw.m_counters.receivedPayload += frame->payloadBytes;
     if (frame->flags & QBB_FLAG_MULTICAST)
     {
-        m_inNetwork->OnHostFrame(*this, *frame);
-        Free(frame);
+        m_hw.m_inNetwork->OnHostFrame(m_hw, *frame);
+        m_hw.Free(frame);
         return;
     }
-    RdmaRxQueuePair* rx = FindReceiver(*frame);
+    RdmaRxQueuePair* rx = Find(*frame);
     if (!rx)
     {
         NS_LOG_LOGIC("no connection is left for " << *frame);
-        ++m_counters.staleFrames;
-        Free(frame);
+        ++m_hw.m_counters.staleFrames;
+        m_hw.Free(frame);
         return;
     }
-    NS_LOG_LOGIC("host " << m_hostIndex << " gets " << *frame
+    NS_LOG_LOGIC("host " << m_hw.m_hostIndex << " gets " << *frame
                          << (frame->ecn == EcnCodepoint::Ce ? ", marked" : ""));
     if (frame->telemetry)
     {
@@ -121,7 +176,7 @@ RdmaHw::OnData(uint16_t port, QbbFrame* frame, int64_t nowPs)
     bool mark = false;
     if (frame->ecn == EcnCodepoint::Ce)
     {
-        const int64_t interval = m_wishes.cnpIntervalPs;
+        const int64_t interval = m_hw.m_wishes.cnpIntervalPs;
         mark = interval == 0;
         if (!mark && nowPs - rx->cnpPs >= interval)
         {
@@ -129,11 +184,11 @@ RdmaHw::OnData(uint16_t port, QbbFrame* frame, int64_t nowPs)
         }
     }
 
-    const bool asksTransport = m_transport && !rx->lossless;
+    const bool asksTransport = m_hw.m_transport && !rx->lossless;
     if (asksTransport) [[unlikely]]
     {
         rx->nic = port;
-        m_transport->OnData(*rx, *frame, nowPs);
+        m_hw.m_transport->OnData(*rx, *frame, nowPs);
     }
     const uint64_t end = frame->seq + frame->payloadBytes;
     if (frame->seq <= rx->expectedSeq && rx->expectedSeq < end)
@@ -143,15 +198,15 @@ RdmaHw::OnData(uint16_t port, QbbFrame* frame, int64_t nowPs)
         bool messageEnd = frame->flags & QBB_FLAG_LAST;
         if (rx->recovery)
         {
-            m_recovery->OnInOrder(*rx, nowPs); // kept frames may reach farther
+            m_hw.m_recovery->OnInOrder(*rx, nowPs); // kept frames may reach farther
             messageEnd |= HasPassedLaterEnd(*rx);
         }
-        const uint64_t interval = rx->lossless ? m_losslessAckInterval : m_ackInterval;
+        const uint64_t interval = rx->lossless ? m_hw.m_losslessAckInterval : m_hw.m_ackInterval;
         bool answers = messageEnd || mark || rx->unacknowledged >= interval ||
                        (frame->flags & QBB_FLAG_ACK_REQUEST);
         if (asksTransport) [[unlikely]]
         {
-            answers = m_transport->ShouldAcknowledge(*rx, *frame, answers);
+            answers = m_hw.m_transport->ShouldAcknowledge(*rx, *frame, answers);
         }
         if (answers)
         {
@@ -160,7 +215,7 @@ RdmaHw::OnData(uint16_t port, QbbFrame* frame, int64_t nowPs)
         }
         else
         {
-            Free(frame);
+            m_hw.Free(frame);
         }
         if (messageEnd)
         {
@@ -172,7 +227,11 @@ RdmaHw::OnData(uint16_t port, QbbFrame* frame, int64_t nowPs)
 }
 
 void
-RdmaHw::OnUnexpected(uint16_t port, RdmaRxQueuePair& rx, QbbFrame* frame, bool mark, int64_t nowPs)
+RdmaReceiver::OnUnexpected(uint16_t port,
+                           RdmaRxQueuePair& rx,
+                           QbbFrame* frame,
+                           bool mark,
+                           int64_t nowPs)
 {
     if (frame->payloadBytes == 0) [[unlikely]]
     {
@@ -183,16 +242,16 @@ RdmaHw::OnUnexpected(uint16_t port, RdmaRxQueuePair& rx, QbbFrame* frame, bool m
     const uint64_t before = rx.expectedSeq;
     if (end > before)
     {
-        ++m_counters.outOfOrderFrames;
-        m_counters.reorderBytes = std::max(m_counters.reorderBytes, end - before);
-        NS_LOG_INFO("host " << m_hostIndex << " expected byte " << before << " and gets "
+        ++m_hw.m_counters.outOfOrderFrames;
+        m_hw.m_counters.reorderBytes = std::max(m_hw.m_counters.reorderBytes, end - before);
+        NS_LOG_INFO("host " << m_hw.m_hostIndex << " expected byte " << before << " and gets "
                             << *frame);
         if (rx.recovery && (frame->flags & QBB_FLAG_LAST))
         {
             rx.laterEnds.push_back(end);
         }
     }
-    const auto verdict = m_recovery->OnUnexpected(rx, *frame, nowPs);
+    const auto verdict = m_hw.m_recovery->OnUnexpected(rx, *frame, nowPs);
     const bool isSelective = verdict == RdmaLossRecovery::Verdict::SelectiveNack;
     Answer(port, rx, frame, verdict, mark, isSelective ? QBB_ANSWER_SELECTIVE : 0, nowPs);
     if (rx.expectedSeq != before)
@@ -203,10 +262,14 @@ RdmaHw::OnUnexpected(uint16_t port, RdmaRxQueuePair& rx, QbbFrame* frame, bool m
 }
 
 void
-RdmaHw::OnTrimmed(uint16_t port, RdmaRxQueuePair& rx, QbbFrame* frame, bool mark, int64_t nowPs)
+RdmaReceiver::OnTrimmed(uint16_t port,
+                        RdmaRxQueuePair& rx,
+                        QbbFrame* frame,
+                        bool mark,
+                        int64_t nowPs)
 {
     // The answer has the priority of the header: 0.
-    const auto verdict = m_recovery->OnTrimmed(rx, *frame, nowPs);
+    const auto verdict = m_hw.m_recovery->OnTrimmed(rx, *frame, nowPs);
     if (verdict != RdmaLossRecovery::Verdict::Silent && verdict != RdmaLossRecovery::Verdict::Ack)
     {
         rx.namedSeq = std::max(frame->seq, rx.expectedSeq);
@@ -215,18 +278,18 @@ RdmaHw::OnTrimmed(uint16_t port, RdmaRxQueuePair& rx, QbbFrame* frame, bool mark
 }
 
 void
-RdmaHw::Answer(uint16_t port,
-               RdmaRxQueuePair& rx,
-               QbbFrame* frame,
-               RdmaLossRecovery::Verdict verdict,
-               bool mark,
-               uint8_t naming,
-               int64_t nowPs)
+RdmaReceiver::Answer(uint16_t port,
+                     RdmaRxQueuePair& rx,
+                     QbbFrame* frame,
+                     RdmaLossRecovery::Verdict verdict,
+                     bool mark,
+                     uint8_t naming,
+                     int64_t nowPs)
 {
     switch (verdict)
     {
     case RdmaLossRecovery::Verdict::Silent:
-        Free(frame);
+        m_hw.Free(frame);
         break;
     case RdmaLossRecovery::Verdict::Ack:
         Answer(port, rx, frame, QbbFrameKind::Ack, mark, 0, nowPs);
@@ -239,20 +302,20 @@ RdmaHw::Answer(uint16_t port,
 }
 
 void
-RdmaHw::Answer(uint16_t port,
-               RdmaRxQueuePair& rx,
-               QbbFrame* frame,
-               QbbFrameKind kind,
-               bool mark,
-               uint8_t naming,
-               int64_t nowPs)
+RdmaReceiver::Answer(uint16_t port,
+                     RdmaRxQueuePair& rx,
+                     QbbFrame* frame,
+                     QbbFrameKind kind,
+                     bool mark,
+                     uint8_t naming,
+                     int64_t nowPs)
 {
-    LinkPort& device = *m_devices[port];
+    LinkPort& device = *m_hw.m_devices[port];
     frame->kind = kind;
     frame->expectedSeq = rx.expectedSeq;
     frame->namedMtus = 0;
     frame->dst = frame->src;
-    frame->src = m_hostIndex;
+    frame->src = m_hw.m_hostIndex;
     frame->qpn = rx.senderQpn;
     std::swap(frame->sport, frame->dport);
     // The way back is another 5-tuple; its hash differs from the way there.
@@ -260,20 +323,20 @@ RdmaHw::Answer(uint16_t port,
     frame->ecn = EcnCodepoint::NotEct;
     frame->answerFlags = (mark ? QBB_ANSWER_MARKED : 0) | naming;
     Prioritize(*frame);
-    frame->wireBytes = m_ackBytes + (frame->telemetry ? m_wishes.answerBytes : 0);
+    frame->wireBytes = m_hw.m_ackBytes + (frame->telemetry ? m_hw.m_wishes.answerBytes : 0);
     if (naming)
     {
         NameFrame(*frame, rx, device.GetPool());
     }
-    if (m_transport && !rx.lossless) [[unlikely]]
+    if (m_hw.m_transport && !rx.lossless) [[unlikely]]
     {
-        m_transport->WriteAnswer(rx, *frame, nowPs);
+        m_hw.m_transport->WriteAnswer(rx, *frame, nowPs);
     }
-    NS_LOG_LOGIC("host " << m_hostIndex << " answers with " << *frame);
-    ++(kind == QbbFrameKind::Ack ? m_counters.acksSent : m_counters.nacksSent);
+    NS_LOG_LOGIC("host " << m_hw.m_hostIndex << " answers with " << *frame);
+    ++(kind == QbbFrameKind::Ack ? m_hw.m_counters.acksSent : m_hw.m_counters.nacksSent);
     if (device.CanSendNow(nowPs))
     {
-        OnFrameDeparture(port, *frame, nowPs);
+        m_hw.OnFrameDeparture(port, *frame, nowPs);
         device.SendNow(frame, nowPs);
     }
     else
@@ -283,52 +346,60 @@ RdmaHw::Answer(uint16_t port,
 }
 
 void
-RdmaHw::Prioritize(QbbFrame& answer) const
+RdmaReceiver::Prioritize(QbbFrame& answer) const
 {
-    if (m_ackIgnoresPause && !m_ackHighPriority)
+    if (m_hw.m_ackIgnoresPause && !m_hw.m_ackHighPriority)
     {
         // It waits here in queue 0, which PFC never pauses, and gets its priority back as it
         // leaves.
         answer.answerFlags |= answer.priority << QBB_ANSWER_PRIORITY_SHIFT;
     }
-    if (m_ackIgnoresPause || m_ackHighPriority)
+    if (m_hw.m_ackIgnoresPause || m_hw.m_ackHighPriority)
     {
         answer.priority = 0;
     }
 }
 
+void
+RdmaReceiver::RestorePriority(QbbFrame& answer)
+{
+    const uint8_t priority = answer.answerFlags >> QBB_ANSWER_PRIORITY_SHIFT;
+    answer.priority = priority ? priority : answer.priority;
+    answer.answerFlags &= (1U << QBB_ANSWER_PRIORITY_SHIFT) - 1;
+}
+
 QbbFrame*
-RdmaHw::MakeAnswer(LinkPort& port, const RdmaRxQueuePair& rx, QbbFrameKind kind)
+RdmaReceiver::MakeAnswer(LinkPort& port, const RdmaRxQueuePair& rx, QbbFrameKind kind)
 {
     QbbFrame* frame = port.GetPool().Allocate();
     frame->kind = kind;
-    frame->src = m_hostIndex;
+    frame->src = m_hw.m_hostIndex;
     frame->dst = rx.peer.host;
     frame->qpn = rx.senderQpn;
     frame->hash = ~rx.peer.hash;
     frame->sport = rx.peer.dport;
     frame->dport = rx.peer.sport;
     frame->priority = rx.peer.priority;
-    frame->wireBytes = m_ackBytes;
+    frame->wireBytes = m_hw.m_ackBytes;
     Prioritize(*frame);
     return frame;
 }
 
 void
-RdmaHw::SendCnp(uint16_t port, RdmaRxQueuePair& rx, int64_t nowPs)
+RdmaReceiver::SendCnp(uint16_t port, RdmaRxQueuePair& rx, int64_t nowPs)
 {
-    LinkPort& device = m_nics[port]->GetPort();
+    LinkPort& device = m_hw.m_nics[port]->GetPort();
     QbbFrame* frame = MakeAnswer(device, rx, QbbFrameKind::Cnp);
-    NS_LOG_LOGIC("host " << m_hostIndex << " answers a mark with " << *frame);
+    NS_LOG_LOGIC("host " << m_hw.m_hostIndex << " answers a mark with " << *frame);
     rx.cnpPs = nowPs;
     device.Enqueue(frame, nowPs);
 }
 
 void
-RdmaHw::RequestRepair(RdmaRxQueuePair& rx, uint16_t port, bool selective)
+RdmaReceiver::RequestRepair(RdmaRxQueuePair& rx, uint16_t port, bool selective)
 {
     const int64_t nowPs = Simulator::Now().GetTimeStep();
-    LinkPort& device = m_nics[port]->GetPort();
+    LinkPort& device = m_hw.m_nics[port]->GetPort();
     QbbFrame* frame = MakeAnswer(device, rx, QbbFrameKind::Nack);
     frame->expectedSeq = rx.expectedSeq;
     if (selective)
@@ -336,64 +407,27 @@ RdmaHw::RequestRepair(RdmaRxQueuePair& rx, uint16_t port, bool selective)
         frame->answerFlags |= QBB_ANSWER_SELECTIVE;
         NameFrame(*frame, rx, device.GetPool());
     }
-    NS_LOG_LOGIC("host " << m_hostIndex << " asks with " << *frame);
-    ++m_counters.nacksSent;
+    NS_LOG_LOGIC("host " << m_hw.m_hostIndex << " asks with " << *frame);
+    ++m_hw.m_counters.nacksSent;
     device.Enqueue(frame, nowPs);
 }
 
 void
-RdmaHw::Deliver(RdmaRxQueuePair& rx)
+RdmaReceiver::Deliver(RdmaRxQueuePair& rx)
 {
     RdmaMessageWire* messages = rx.messages; // the same object after each delivery
     while (!messages->IsEmpty() && messages->Front().endSeq <= rx.expectedSeq)
     {
         const RdmaExpectedMessage message = messages->Front();
         messages->Pop();
-        NS_LOG_INFO("host " << m_hostIndex << " delivers a message of " << message.bytes
+        NS_LOG_INFO("host " << m_hw.m_hostIndex << " delivers a message of " << message.bytes
                             << " bytes from host " << rx.peer.host);
-        m_counters.deliveredBytes += message.bytes;
-        m_messageDelivered(rx, message);
+        m_hw.m_counters.deliveredBytes += message.bytes;
+        m_hw.m_messageDelivered(rx, message);
         if (message.delivered)
         {
             message.delivered();
         }
-    }
-}
-
-// --- hooks of the ports
-
-void
-RdmaHw::OnFrameDeparture(uint16_t port, QbbFrame& frame, int64_t nowPs)
-{
-    if (m_ackIgnoresPause && frame.kind != QbbFrameKind::Data && frame.kind != QbbFrameKind::Other)
-    {
-        const uint8_t priority = frame.answerFlags >> QBB_ANSWER_PRIORITY_SHIFT;
-        frame.priority = priority ? priority : frame.priority;
-        frame.answerFlags &= (1U << QBB_ANSWER_PRIORITY_SHIFT) - 1;
-    }
-    if (frame.kind != QbbFrameKind::Other && frame.telemetry)
-    {
-        frame.telemetry->acknowledgedPs = nowPs;
-    }
-}
-
-void
-RdmaHw::OnOtherSend(uint16_t port, QbbFrame& frame, const Packet& packet, uint16_t protocol)
-{
-    frame.src = m_hostIndex;
-    if (protocol != ETHERTYPE_IPV4 || !m_resolver)
-    {
-        return;
-    }
-    Ptr<Packet> copy = packet.Copy();
-    EthernetHeader ethernet(false);
-    copy->RemoveHeader(ethernet);
-    Ipv4Header ip;
-    if (copy->PeekHeader(ip))
-    {
-        frame.dst = m_resolver(ip.GetDestination().Get());
-        frame.hash = FlowHash(frame.src, frame.dst, ip.GetProtocol(), 0);
-        frame.ecn = static_cast<EcnCodepoint>(ip.GetTos() & 3);
     }
 }
 
