@@ -32,6 +32,7 @@ constexpr auto RESULTS =
                                      "requests.csv",
                                      "inference.csv",
                                      "instances.csv",
+                                     "caches.csv",
                                      "timeline.json",
                                      "links.csv",
                                      "pauses.csv",
@@ -55,6 +56,7 @@ constexpr auto NUMBERED_RESULTS =
                                      "requests.*.csv",
                                      "inference.*.csv",
                                      "instances.*.csv",
+                                     "caches.*.csv",
                                      "node-*-port-*.pcap",
                                      "ncclFlowModel_EndToEnd.*.csv",
                                      "ncclFlowModel__dimension_utilization_0.*.csv"});

@@ -7,6 +7,7 @@
 // After a change to the keys or flags: UPDATE_DOCUMENTATION=1 test-documentation rewrites the
 // tables.
 
+#include "astra-frontend/model/inference/cache/cache-results.h"
 #include "astra-frontend/model/inference/input/serving-config.h"
 #include "astra-frontend/model/inference/serving-results.h"
 #include "astra-frontend/model/system/remote-memory.h"
@@ -132,6 +133,7 @@ TEST(TablesOfColumns, ListExactlyTheColumnsOfTheWriters)
     ExpectFile(folder + "collectives-columns.csv", AstraSim::DescribeCollectiveColumns());
     ExpectFile(folder + "requests-columns.csv", AstraSim::DescribeRequestColumns());
     ExpectFile("columns/instances.csv", AstraSim::DescribeInstanceColumns());
+    ExpectFile("columns/caches.csv", AstraSim::DescribeCacheColumns());
     ExpectFile("columns/transfers.csv", AstraSim::DescribeTransferColumns());
 }
 

@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "astra-frontend/model/inference/cache-layout.h"
+#include "astra-frontend/model/inference/cache/cache-layout.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

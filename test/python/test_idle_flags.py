@@ -55,6 +55,9 @@ WORDS = {"dtype": "fp8", "engine": "SGLang",
          "capacity_scheduler_policy": "guaranteed_no_evict", "swap_gbps": "20", "step_overhead_ns": "5000",
          "launch_ns": "1000", "frontend_ns": "2000000", "frontend_latency_ns": "3000000",
          "speculative_tokens": "2", "acceptance": "0.8", "draft_share": "0.1",
+         "host_cache_gb": "10", "nvme_cache_gb": "100", "remote_cache_gpus": "4", "remote_cache_gb": "100",
+         "host_cache_gbps": "50", "nvme_cache_gbps": "5", "host_cache_latency_ns": "100",
+         "nvme_cache_latency_ns": "100", "remote_cache_latency_ns": "100", "cache_load": "whole",
          "cudagraph_capture_sizes": "1,2,4", "time_scale": "2", "prompt_tokens": "99", "output_tokens": "99",
          "conf": "SimAI.conf", "gpu_hour": "3", "years": "3", "kwh": "3"}
 # They name inputs or outputs, or the subject of the test is another one.

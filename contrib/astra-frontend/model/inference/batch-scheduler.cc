@@ -20,6 +20,18 @@ namespace AstraSim
 // caching, full blocks are named by content (NameFilled), and a new prompt shares the named
 // blocks at its beginning (CountCached, TakeWithCached) and computes the rest.
 
+namespace
+{
+
+/// @return blocks of a sequence that it need not compute if they are in a cache: a token is left
+uint64_t
+BlocksThatHelp(const Sequence& sequence, const InstancePool& pool)
+{
+    return (sequence.Tokens() - 1) / pool.blockTokens;
+}
+
+} // namespace
+
 BatchScheduler::BatchScheduler(const InstancePool& pool, double tokenBytes)
     : m_pool(pool),
       m_tokenBytes(tokenBytes),
@@ -28,6 +40,18 @@ BatchScheduler::BatchScheduler(const InstancePool& pool, double tokenBytes)
       m_preemption(PolicyKind<Preemption>::Create(pool.preemption)),
       m_blocks(pool.blocks)
 {
+}
+
+void
+BatchScheduler::UseTiers(const ServingConfig& config,
+                         std::vector<CacheRank> ranks,
+                         RemoteCache* remote,
+                         std::function<TimePs()> now,
+                         std::function<void()> wake)
+{
+    m_tiers = std::make_unique<TieredCache>(config, std::move(ranks), remote);
+    m_now = std::move(now);
+    m_wake = std::move(wake);
 }
 
 void
@@ -58,7 +82,7 @@ BatchScheduler::CountCached(const Sequence& sequence) const
     {
         return 0;
     }
-    const uint64_t most = (sequence.Tokens() - 1) / m_pool.blockTokens;
+    const uint64_t most = BlocksThatHelp(sequence, m_pool);
     uint64_t count = 0;
     while (count < most)
     {
@@ -70,6 +94,14 @@ BatchScheduler::CountCached(const Sequence& sequence) const
         ++count;
     }
     return count;
+}
+
+uint64_t
+BatchScheduler::CountInTiers(const Sequence& sequence, uint64_t cached, TimePs now) const
+{
+    return m_tiers && sequence.request
+               ? m_tiers->Count(sequence, cached, BlocksThatHelp(sequence, m_pool), now)
+               : 0;
 }
 
 bool
@@ -105,15 +137,21 @@ BatchScheduler::NameFilled(Sequence& sequence, TimePs now)
     {
         return;
     }
+    std::vector<uint64_t> filled;
     while (sequence.named < sequence.computed / m_pool.blockTokens)
     {
         const auto content = sequence.request->ContentOf(sequence.named, m_pool.blockTokens);
         if (!content)
         {
-            return;
+            break;
         }
         m_blocks.Name(*content, now);
         ++sequence.named;
+        filled.push_back(*content);
+    }
+    if (m_tiers && !filled.empty())
+    {
+        m_tiers->Write(filled, now);
     }
 }
 
@@ -220,7 +258,8 @@ BatchScheduler::AddPrompts(std::vector<BatchItem>& batch, TimePs now)
         Sequence& sequence = **next;
         const uint64_t blocks = BlocksToBegin(sequence);
         const uint64_t cached = CountCached(sequence);
-        const auto computed = static_cast<uint32_t>(cached * m_pool.blockTokens);
+        const uint64_t inTiers = CountInTiers(sequence, cached, now);
+        const auto computed = static_cast<uint32_t>((cached + inTiers) * m_pool.blockTokens);
         const uint32_t missing = sequence.Tokens() - computed;
         uint32_t count = std::min(missing, m_budget);
         if (!m_pool.chunkedPrefill && count < missing)
@@ -241,8 +280,33 @@ BatchScheduler::AddPrompts(std::vector<BatchItem>& batch, TimePs now)
         sequence.cached = sequence.scheduled < 0 ? computed : sequence.cached;
         m_waiting.erase(next);
         m_running.push_back(&sequence);
+        std::shared_ptr<CacheLoad> load;
+        if (m_tiers)
+        {
+            load = m_tiers->Load(sequence, cached, inTiers, BlocksThatHelp(sequence, m_pool), now);
+        }
+        if (load && !m_pool.loadsByLayer)
+        {
+            AwaitLoad(sequence, load);
+            continue;
+        }
         Add(batch, sequence, count);
+        batch.back().load = std::move(load);
     }
+}
+
+void
+BatchScheduler::AwaitLoad(Sequence& sequence, const std::shared_ptr<CacheLoad>& load)
+{
+    sequence.readyAt = load->ReadyAt().value_or(INT64_MAX);
+    // The load keeps itself while its messages are under way.
+    load->OnArrival([this, &sequence, load = std::weak_ptr(load)](uint32_t) {
+        if (const auto ready = load.lock()->ReadyAt())
+        {
+            sequence.readyAt = std::max(*ready, m_now());
+            m_wake();
+        }
+    });
 }
 
 void
@@ -406,7 +470,7 @@ BatchScheduler::GetNextWake(TimePs now) const
 {
     std::optional<TimePs> wake;
     const auto consider = [&](const Sequence& sequence) {
-        if (sequence.readyAt > now)
+        if (sequence.readyAt > now && sequence.readyAt < INT64_MAX)
         {
             wake = std::min(wake.value_or(sequence.readyAt), sequence.readyAt);
         }

@@ -4,8 +4,9 @@
 #ifndef BATCH_SCHEDULER_H
 #define BATCH_SCHEDULER_H
 
+#include "astra-frontend/model/inference/cache/kv-block-pool.h"
+#include "astra-frontend/model/inference/cache/tiered-cache.h"
 #include "astra-frontend/model/inference/input/serving-config.h"
-#include "kv-block-pool.h"
 
 #include "ns3/capacity-policy.h"
 #include "ns3/preemption.h"
@@ -15,6 +16,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -29,8 +31,9 @@ struct BatchItem
     uint32_t before; ///< tokens in its cache
     uint32_t count;  ///< tokens that are computed
     bool isDecoding;
-    uint32_t sampled; ///< tokens of the output that the step makes
-    uint32_t drafts;  ///< of those computed, tokens that a draft has proposed
+    uint32_t sampled;                  ///< tokens of the output that the step makes
+    uint32_t drafts;                   ///< of those computed, tokens that a draft has proposed
+    std::shared_ptr<CacheLoad> load{}; ///< blocks that come while the step computes, or null
 };
 
 /**
@@ -61,6 +64,20 @@ class BatchScheduler : public ServingReplica
      * @param tokenBytes of one token's keys and values, on a rank
      */
     BatchScheduler(const InstancePool& pool, double tokenBytes);
+
+    /// Keep blocks outside the GPUs, too.
+    /// @param wake is called when the last message of a cache has come that a sequence waits for
+    void UseTiers(const ServingConfig& config,
+                  std::vector<CacheRank> ranks,
+                  RemoteCache* remote,
+                  std::function<TimePs()> now,
+                  std::function<void()> wake);
+
+    /// @return the blocks outside the GPUs, or null
+    const TieredCache* GetTiers() const
+    {
+        return m_tiers.get();
+    }
 
     /// @p sequence waits for its prompt to be computed.
     void Enqueue(Sequence& sequence);
@@ -134,6 +151,8 @@ class BatchScheduler : public ServingReplica
     uint64_t BlocksToBegin(const Sequence& sequence) const;
     uint64_t NeededBlocks(const Sequence& sequence, uint64_t tokens) const;
     bool TakeWithCached(const Sequence& sequence, uint64_t blocks, uint64_t cached, TimePs now);
+    uint64_t CountInTiers(const Sequence& sequence, uint64_t cached, TimePs now) const;
+    void AwaitLoad(Sequence& sequence, const std::shared_ptr<CacheLoad>& load);
     void NameFilled(Sequence& sequence, TimePs now);
     void GiveBack(Sequence& sequence, TimePs now);
 
@@ -143,6 +162,9 @@ class BatchScheduler : public ServingReplica
     std::unique_ptr<CapacityPolicy> m_capacity;
     std::unique_ptr<Preemption> m_preemption;
     KvBlockPool m_blocks;
+    std::unique_ptr<TieredCache> m_tiers; ///< null: the GPUs alone keep blocks
+    std::function<TimePs()> m_now;
+    std::function<void()> m_wake;
     std::vector<Sequence*> m_running; ///< oldest first
     std::deque<Sequence*> m_waiting;  ///< for their prompts
     std::deque<Sequence*> m_swapped;

@@ -4,7 +4,7 @@
 #ifndef CACHE_TRANSFERS_H
 #define CACHE_TRANSFERS_H
 
-#include "cache-layout.h"
+#include "astra-frontend/model/inference/cache/cache-layout.h"
 #include "serving-instance.h"
 
 #include "ns3/request-router.h"

@@ -26,7 +26,7 @@ CountPairs(const ServingConfig& config)
     for (const InstancePool& pool : config.pools)
     {
         const uint64_t stage = uint64_t{pool.tp} * pool.dp;
-        pairs += pool.ranks.size() * stage;
+        pairs += pool.ranks.size() * (stage + 2 * config.remoteCache.ranks.size());
     }
     if (config.IsDisaggregated())
     {
@@ -48,6 +48,7 @@ PrivateLinks::PrivateLinks(const ServingConfig& config,
     {
         ClaimGroups(*instance);
         ClaimPipelines(*instance);
+        ClaimPool(config, *instance);
         for (const auto& other : instances)
         {
             if (instance->GetPool().role == InstanceRole::Prefill &&
@@ -113,6 +114,19 @@ PrivateLinks::ClaimPipelines(const ServingInstance& instance)
     for (uint32_t place = perStage; place < instance.CountRanks(); ++place)
     {
         Claim(instance.JobRankAt(place - perStage), instance.JobRankAt(place), 0, SEVERAL);
+    }
+}
+
+void
+PrivateLinks::ClaimPool(const ServingConfig& config, const ServingInstance& instance)
+{
+    for (uint32_t place = 0; place < instance.CountRanks(); ++place)
+    {
+        for (const uint32_t holder : config.remoteCache.ranks)
+        {
+            Claim(instance.JobRankAt(place), holder, KV_CACHE_PURPOSE, SEVERAL);
+            Claim(holder, instance.JobRankAt(place), KV_CACHE_PURPOSE, SEVERAL);
+        }
     }
 }
 

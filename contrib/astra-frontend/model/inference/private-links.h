@@ -61,6 +61,7 @@ class PrivateLinks
     void Claim(uint32_t from, uint32_t to, uint32_t channel, uint32_t owner);
     void ClaimGroups(const ServingInstance& instance);
     void ClaimPipelines(const ServingInstance& instance);
+    void ClaimPool(const ServingConfig& config, const ServingInstance& instance);
     void ClaimCaches(const ServingInstance& from, const ServingInstance& to);
 
     SysOf m_sysOf;

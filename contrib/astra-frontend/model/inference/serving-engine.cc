@@ -33,6 +33,20 @@ ServingEngine::ServingEngine(const ServingConfig& config)
       m_router(PolicyKind<RequestRouter>::Create(config.prefillRouter)),
       m_results(config)
 {
+    auto names = static_cast<uint32_t>(STEP_NAMES.size());
+    for (const InstancePool& pool : config.pools)
+    {
+        m_firstName.push_back(names);
+        names += static_cast<uint32_t>(STEP_NAMES.size() * pool.rows.size());
+    }
+    m_firstName.push_back(names);
+    if (!config.remoteCache.ranks.empty())
+    {
+        m_remote = std::make_unique<RemoteCache>(
+            config,
+            [this](uint32_t jobRank) -> Sys& { return *m_systems[jobRank]; },
+            GetPipelineLayer() - 1);
+    }
     uint32_t number = 0;
     uint32_t answering = 0; // instances that requests arrive at
     for (const InstancePool& pool : config.pools)
@@ -48,7 +62,8 @@ ServingEngine::ServingEngine(const ServingConfig& config)
                                                   inPool,
                                                   cost,
                                                   TokenBytesOf(pool, config),
-                                                  *this));
+                                                  *this,
+                                                  m_remote.get()));
             for (uint32_t replica = 0; pool.role != InstanceRole::Decode && replica < pool.dp;
                  ++replica)
             {
@@ -56,13 +71,6 @@ ServingEngine::ServingEngine(const ServingConfig& config)
             }
         }
     }
-    auto names = static_cast<uint32_t>(STEP_NAMES.size());
-    for (const InstancePool& pool : config.pools)
-    {
-        m_firstName.push_back(names);
-        names += static_cast<uint32_t>(STEP_NAMES.size() * pool.rows.size());
-    }
-    m_firstName.push_back(names);
     m_sequences.reserve(config.requests.size()); // others point into it
     for (const ServingRequest& request : config.requests)
     {
@@ -125,17 +133,21 @@ ServingEngine::LayerOf(const InstancePool& pool,
 void
 ServingEngine::Bind(const std::vector<int>& ranks)
 {
-    for (const InstancePool& pool : m_config.pools)
-    {
-        const uint32_t largest = *std::max_element(pool.ranks.begin(), pool.ranks.end());
+    const auto check = [&](const std::vector<uint32_t>& given, std::size_t line) {
+        const uint32_t largest = given.empty() ? 0 : std::ranges::max(given);
         if (largest >= ranks.size())
         {
             throw ns3::InputError(m_config.file,
-                                  pool.line,
+                                  line,
                                   "rank " + std::to_string(largest) + " does not exist",
                                   "ranks below " + std::to_string(ranks.size()));
         }
+    };
+    for (const InstancePool& pool : m_config.pools)
+    {
+        check(pool.ranks, pool.line);
     }
+    check(m_config.remoteCache.ranks, 0);
     m_networkRanks = ranks;
     m_systems.resize(ranks.size());
     m_ranks.resize(ranks.size());
@@ -363,11 +375,9 @@ ServingEngine::End(Sequence& sequence, ServingInstance& instance, uint32_t repli
 void
 ServingEngine::FinishAll()
 {
-    m_results.Finish(m_instances, m_clock->Now(), m_clock->get_observer());
-    for (ServingRank* rank : m_ranks)
-    {
-        rank->Finish();
-    }
+    m_results.Finish(m_instances, m_remote.get(), m_clock->Now(), m_clock->get_observer());
+    const auto finish = [this] { std::ranges::for_each(m_ranks, &ServingRank::Finish); };
+    m_remote ? m_remote->WhenIdle(finish) : finish();
 }
 
 } // namespace AstraSim

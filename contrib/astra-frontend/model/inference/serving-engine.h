@@ -72,6 +72,11 @@ class ServingEngine
         return m_firstName.back() + 1;
     }
 
+    const ServingConfig& GetConfig() const
+    {
+        return m_config;
+    }
+
     const std::string& GetSummary() const
     {
         return m_results.GetSummary();
@@ -106,6 +111,7 @@ class ServingEngine
 
     const ServingConfig& m_config;
     std::vector<std::unique_ptr<StepCost>> m_costs; ///< by pool
+    std::unique_ptr<RemoteCache> m_remote;          ///< null: there is none
     std::vector<std::unique_ptr<ServingInstance>> m_instances;
     std::vector<RequestRouter::Target> m_targets; ///< that requests go to
     std::unique_ptr<RequestRouter> m_router;

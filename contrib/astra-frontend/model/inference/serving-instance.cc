@@ -29,7 +29,8 @@ ServingInstance::ServingInstance(const InstancePool& pool,
                                  uint32_t inPool,
                                  const StepCost& cost,
                                  double tokenBytes,
-                                 ServingEngine& engine)
+                                 ServingEngine& engine,
+                                 RemoteCache* remote)
     : m_pool(pool),
       m_number(number),
       m_inPool(inPool),
@@ -40,7 +41,16 @@ ServingInstance::ServingInstance(const InstancePool& pool,
     m_schedulers.reserve(pool.dp); // others point into it
     for (uint32_t replica = 0; replica < pool.dp; ++replica)
     {
-        m_schedulers.emplace_back(pool, tokenBytes);
+        auto& scheduler = m_schedulers.emplace_back(pool, tokenBytes);
+        if (engine.GetConfig().HasTiers() && pool.role != InstanceRole::Decode)
+        {
+            scheduler.UseTiers(
+                engine.GetConfig(),
+                CacheRanksOf(replica),
+                remote,
+                [this] { return Now(); },
+                [this] { Kick(); });
+        }
     }
     for (uint32_t stage = 0; stage < pool.pp; ++stage)
     {
@@ -55,6 +65,24 @@ ServingInstance::JobRankAt(uint32_t stage, uint32_t replica, uint32_t shard) con
 {
     const uint32_t place = (stage * m_pool.dp + replica) * m_pool.tp + shard;
     return m_pool.ranks[m_inPool * m_pool.RanksPerInstance() + place];
+}
+
+std::vector<CacheRank>
+ServingInstance::CacheRanksOf(uint32_t replica) const
+{
+    const uint32_t heads = m_engine.GetConfig().kvHeads;
+    const uint32_t copies = std::max(m_pool.tp / heads, 1U);
+    std::vector<CacheRank> ranks;
+    for (uint32_t place = 0; place < CountRanks(); ++place)
+    {
+        if (ReplicaAt(place) == replica)
+        {
+            const auto [first, end] = m_cost.LayersOf(StageAt(place));
+            const uint32_t shard = ShardAt(place);
+            ranks.push_back({place, JobRankAt(place), shard, first, end, shard % copies != 0});
+        }
+    }
+    return ranks;
 }
 
 void
@@ -154,6 +182,11 @@ ServingInstance::BeginStep()
         {
             shape.Add(item.before, item.count, item.isDecoding, item.sampled > 0, item.drafts);
             ++m_totals.sequences;
+            if (item.load)
+            {
+                step->loads = true;
+                item.load->OnArrival([this](uint32_t place) { m_ranks[place]->LoadArrived(); });
+            }
         }
         all.tokens += shape.tokens;
         all.promptTokens += shape.promptTokens;
@@ -172,7 +205,7 @@ ServingInstance::BeginStep()
     {
         instanceTokens += shape.tokens;
     }
-    const bool marksLayers = m_pool.role == InstanceRole::Prefill;
+    const bool marksLayers = m_pool.role == InstanceRole::Prefill || step->loads;
     for (uint32_t stage = 0; stage < m_pool.pp; ++stage)
     {
         for (StepShape& shape : step->shapes)
@@ -240,6 +273,25 @@ void
 ServingInstance::LayerComputed(const ServingStep& step, uint32_t place, uint32_t layer)
 {
     m_engine.LayerComputed(*this, step, place, layer);
+}
+
+std::optional<TimePs>
+ServingInstance::LoadedAt(const ServingStep& step, uint32_t place, uint32_t layer) const
+{
+    const uint32_t replica = ReplicaAt(place);
+    const auto& ranks = m_schedulers[replica].GetTiers()->GetRanks();
+    const auto& rank = *std::ranges::find(ranks, place, &CacheRank::place);
+    TimePs loaded = 0;
+    for (const BatchItem& item : step.items[replica])
+    {
+        const auto ready = item.load ? item.load->ReadyAt(rank, layer) : TimePs{0};
+        if (!ready)
+        {
+            return std::nullopt;
+        }
+        loaded = std::max(loaded, *ready);
+    }
+    return loaded;
 }
 
 void
@@ -390,9 +442,10 @@ ServingRank::DescribeWaits() const
                                    scheduler.CountWaiting());
     if (m_step)
     {
-        line += fmt::format("; in step {}, at row {}",
+        line += fmt::format("; in step {}, at row {}{}",
                             m_step->number,
-                            m_instance->GetPool().rows[GetProgram()[m_next].row].name);
+                            m_instance->GetPool().rows[GetProgram()[m_next].row].name,
+                            m_awaitsLoad ? ", which waits for blocks of the remote cache" : "");
     }
     return {line};
 }
@@ -446,6 +499,10 @@ ServingRank::Continue()
     while (m_next < program.size())
     {
         const StepSegment& segment = program[m_next];
+        if (!m_computed && m_step->loads && AwaitsLoad())
+        {
+            return;
+        }
         if (!m_computed && segment.compute > 0)
         {
             m_since = m_sys.Now();
@@ -468,6 +525,38 @@ ServingRank::Continue()
         }
     }
     EndStage();
+}
+
+bool
+ServingRank::AwaitsLoad()
+{
+    const auto [first, end] = m_instance->LayersOf(m_stage);
+    const uint32_t layer = m_next == 0 ? first : GetProgram()[m_next - 1].layer + 1;
+    if (m_next > 0 && (layer == 0 || layer == end))
+    {
+        return false; // no layer ended before this segment, or the last one
+    }
+    const auto loaded = m_instance->LoadedAt(*m_step, m_place, layer);
+    m_awaitsLoad = !loaded;
+    if (loaded && *loaded > m_sys.Now())
+    {
+        m_sys.Schedule(
+            *loaded - m_sys.Now(),
+            [](void* rank) { static_cast<ServingRank*>(rank)->Continue(); },
+            this);
+        return true;
+    }
+    return m_awaitsLoad;
+}
+
+void
+ServingRank::LoadArrived()
+{
+    if (m_awaitsLoad)
+    {
+        m_awaitsLoad = false;
+        Continue();
+    }
 }
 
 void

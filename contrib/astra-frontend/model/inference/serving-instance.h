@@ -15,8 +15,10 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace AstraSim
@@ -45,6 +47,7 @@ struct ServingStep
     std::vector<std::vector<StepSegment>> programs; ///< by stage, then replica
     uint32_t firstStageLeft;                        ///< ranks that have not ended it
     uint32_t lastStageLeft;
+    bool loads{false}; ///< blocks come from slower memories while it computes
 };
 
 /// Sums over an instance's steps, for instances.csv.
@@ -75,13 +78,15 @@ class ServingInstance
      * @param cost borrowed
      * @param tokenBytes of a token's keys and values, on a rank
      * @param engine is told of steps; borrowed
+     * @param remote a cache outside the instances, borrowed; null: there is none
      */
     ServingInstance(const InstancePool& pool,
                     uint32_t number,
                     uint32_t inPool,
                     const StepCost& cost,
                     double tokenBytes,
-                    ServingEngine& engine);
+                    ServingEngine& engine,
+                    RemoteCache* remote);
     ~ServingInstance();
 
     /// Make the communicators. @param ranks the network's rank of each rank of the job
@@ -107,6 +112,16 @@ class ServingInstance
     /// @{
     void LayerComputed(const ServingStep& step, uint32_t place, uint32_t layer);
     void StageEnded(ServingStep& step, uint32_t stage);
+
+    /// @return when the blocks of @p step's sequences are on a rank that a layer needs; nothing
+    /// while messages are under way, after which the rank's LoadArrived() is called
+    std::optional<TimePs> LoadedAt(const ServingStep& step, uint32_t place, uint32_t layer) const;
+
+    /// @return the layers of a stage, and the one after its last
+    std::pair<uint32_t, uint32_t> LayersOf(uint32_t stage) const
+    {
+        return m_cost.LayersOf(stage);
+    }
 
     /// A rank of a stage has begun its first computation of @p step.
     void RankBegan(ServingStep& step, uint32_t stage)
@@ -188,6 +203,7 @@ class ServingInstance
     }
 
   private:
+    std::vector<CacheRank> CacheRanksOf(uint32_t replica) const;
     static void Kicked(void* instance);
     void BeginSteps();
     bool BeginStep();
@@ -245,6 +261,9 @@ class ServingRank : public RankWorkload
         ++m_dropped;
     }
 
+    /// A message with blocks of its step has come.
+    void LoadArrived();
+
     /// This rank's part of its step is over.
     void EndStage();
 
@@ -258,6 +277,8 @@ class ServingRank : public RankWorkload
 
   private:
     void Continue();
+    /// @return whether the next layer lacks blocks of caches
+    bool AwaitsLoad();
     void Communicate(const StepSegment& segment);
     static void ComputeEnded(void* rank);
     const std::vector<StepSegment>& GetProgram() const;
@@ -277,6 +298,7 @@ class ServingRank : public RankWorkload
     TimePs m_since{0};
     uint32_t m_dropped{
         0}; ///< ends of computations, under way as events, that the stage has taken over
+    bool m_awaitsLoad{false};
     bool m_finished{false};
 };
 

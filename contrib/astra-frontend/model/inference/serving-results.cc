@@ -3,6 +3,8 @@
  */
 #include "serving-results.h"
 
+#include "astra-frontend/model/inference/cache/cache-results.h"
+
 #include "ns3/columns.h"
 
 #include <algorithm>
@@ -166,8 +168,17 @@ RequestColumns()
                   "1 if its times were within the limits of the workload, or it has none",
                   [](Of each) { return each.IsWithinLimits() ? 1 : 0; }});
         rows.Add({"cached_tokens",
-                  "tokens of its prompt that its instance already had in the cache",
+                  "tokens of its prompt that its instance already had in a cache",
                   [](Of each) { return each.sequence.cached; }});
+        rows.Add({"host_tokens", "of these, tokens that came from its host's memory", [](Of each) {
+                      return each.sequence.tierTokens[0];
+                  }});
+        rows.Add({"nvme_tokens", "tokens that came from NVMe drives", [](Of each) {
+                      return each.sequence.tierTokens[1];
+                  }});
+        rows.Add({"remote_tokens", "tokens that came from the remote cache", [](Of each) {
+                      return each.sequence.tierTokens[2];
+                  }});
         return rows;
     }();
     return columns;
@@ -389,6 +400,7 @@ ServingResults::WriteRates(TimePs now, RunObserver& observer)
 
 void
 ServingResults::Finish(const std::vector<std::unique_ptr<ServingInstance>>& instances,
+                       const RemoteCache* remote,
                        TimePs now,
                        RunObserver& observer)
 {
@@ -399,6 +411,36 @@ ServingResults::Finish(const std::vector<std::unique_ptr<ServingInstance>>& inst
     WriteRates(now, observer);
     WriteTimes(false, observer);
     WriteInstances(instances, now, observer);
+    if (m_config.HasTiers())
+    {
+        WriteCaches(instances, remote, observer);
+    }
+}
+
+void
+ServingResults::WriteCaches(const std::vector<std::unique_ptr<ServingInstance>>& instances,
+                            const RemoteCache* remote,
+                            RunObserver& observer)
+{
+    CacheTable table(observer);
+    CacheHits hits;
+    for (const auto& instance : instances)
+    {
+        const auto& schedulers = instance->GetSchedulers();
+        for (uint32_t replica = 0; replica < schedulers.size(); ++replica)
+        {
+            if (const TieredCache* cache = schedulers[replica].GetTiers())
+            {
+                table.Add(instance->GetNumber(), replica, instance->GetPool(), *cache);
+                hits.Add(*cache);
+            }
+        }
+    }
+    if (remote)
+    {
+        table.Add(*remote);
+    }
+    m_summary += hits.Describe(m_config);
 }
 
 void

@@ -45,7 +45,9 @@ class ServingResults
     void RequestEnded(const Sequence& sequence, RunObserver& observer);
 
     /// All requests have ended.
+    /// @param remote a cache outside the instances, or null
     void Finish(const std::vector<std::unique_ptr<ServingInstance>>& instances,
+                const RemoteCache* remote,
                 TimePs now,
                 RunObserver& observer);
 
@@ -62,6 +64,10 @@ class ServingResults
     void WriteInstances(const std::vector<std::unique_ptr<ServingInstance>>& instances,
                         TimePs now,
                         RunObserver& observer) const;
+
+    void WriteCaches(const std::vector<std::unique_ptr<ServingInstance>>& instances,
+                     const RemoteCache* remote,
+                     RunObserver& observer);
 
     const ServingConfig& m_config;
     std::vector<std::vector<double>> m_times; ///< of requests, in microseconds, by kind of time

@@ -54,7 +54,7 @@ StageInStep::RankBegan(ServingStep& step)
         return;
     }
     m_beginning = nullptr;
-    if (!MayBegin() || !AddUp(step))
+    if (!MayBegin(step) || !AddUp(step))
     {
         return;
     }
@@ -68,12 +68,12 @@ StageInStep::RankBegan(ServingStep& step)
 }
 
 bool
-StageInStep::MayBegin() const
+StageInStep::MayBegin(const ServingStep& step) const
 {
     const InstancePool& pool = m_instance.GetPool();
     const bool hasOneGroup = pool.dp == 1 && (pool.ep == 1 || pool.ExpertStride() == 1);
-    return pool.tp > 1 && hasOneGroup && m_instance.RankAt(m_stage, 0).GetSys().MayWorkInStep() &&
-           m_instance.IsAlone(m_stage);
+    return pool.tp > 1 && !step.loads && hasOneGroup &&
+           m_instance.RankAt(m_stage, 0).GetSys().MayWorkInStep() && m_instance.IsAlone(m_stage);
 }
 
 const StageInStep::Known&

@@ -71,7 +71,7 @@ class StageInStep
     };
 
     const std::vector<StepSegment>& ProgramOf(const ServingStep& step) const;
-    bool MayBegin() const;
+    bool MayBegin(const ServingStep& step) const;
     const Known& Find(const ServingStep& step, const StepSegment& segment);
     Part& PartOf(const ServingStep& step, const StepSegment& segment);
     /// Add up the times of @p step. @return whether they are known

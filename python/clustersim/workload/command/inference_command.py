@@ -13,9 +13,9 @@ from clustersim.workload.flags.parser import Parser
 from clustersim.workload.kernels import gpus
 from clustersim.workload.plan import precision
 from clustersim.workload.result.written import Workload, write_facts
-from clustersim.workload.serve import engine, layout, placement, quantization
+from clustersim.workload.serve import engine, layout, placement, quantization, tiers
 from clustersim.workload.serve.flags import (
-    COUNTS, POOL, RANDOM, REQUESTS, SERVING, SPECULATION, check, draw_as_benchmarks)
+    COUNTS, POOL, RANDOM, REQUESTS, SERVING, SPECULATION, TIERS, check, draw_as_benchmarks)
 from clustersim.workload.serve.instance import DTYPES, Instance
 from clustersim.workload.serve.times import Timed, beside_kernels, with_reaches
 
@@ -76,6 +76,7 @@ def make_parser() -> "Parser":
     kernel_flags.add_operator_dtype(group)
     exchange_flags.add_imbalance(group)
     for title, keys in (("requests", {**REQUESTS, **COUNTS, **RANDOM}), ("serving", SERVING), ("each instance", POOL),
+                        ("caches outside the GPUs", TIERS),
                         ("speculative decoding", SPECULATION)):
         group = parser.add_argument_group(title)
         for key, flag in keys.items():
@@ -188,6 +189,7 @@ def render(given: argparse.Namespace, model: "Model", pools: "Sequence[tuple[str
     lines += [f"layers {model.layers}", f"kv_heads {instance.cached_heads}", f"kv_bytes {instance.head_bytes}"]
     lines += _kept_lines(given, model, pools)
     lines += _lines(given, [key for key in POOL if key != "num_gpu_blocks"])
+    lines += tiers.lines(given, pools)
     drafts = int(given.speculative_tokens or 0)
     if drafts:
         share = given.draft_share or f"{1 / model.layers:.6g}"
@@ -262,7 +264,7 @@ def _write(given: argparse.Namespace) -> Workload:
     facts = {"model": model.name, "parameters": model.parameters(), "active_parameters": model.active_parameters(),
              "gpu_type": gpu.name, "engine": given.engine, "kernels": gpu.kernels,
              "quantization": given.quantization or "none", "all_reduce": _all_reduce(served_by, pools, gpu),
-             "world_size": sum(pool.gpus for _, pool in pools),
+             "world_size": sum(pool.gpus for _, pool in pools) + int(given.remote_cache_gpus or 0),
              "pools": [{"role": role, "gpus": pool.gpus, "tp": pool.tp, "pp": pool.pp, "dp": pool.replicas,
                         "ep": pool.ep, "blocks": count,
                         "cache_bytes_per_token_and_rank": pool.kept.of_fullest(pool),

@@ -127,6 +127,21 @@ SERVING = {
     "first_token": _one_of("side that answers with the first token: decode (default), from the cache that it receives, "
                            "as vLLM, SGLang and Dynamo report it; "
                            "or prefill", "decode", "prefill")}
+# Caches outside the GPUs. Sizes are in GB here and in blocks in the file (tiers.py).
+TIERS = {
+    "host_cache_gb": _real("GB of the host's memory that keep blocks of a GPU's cache, written as soon as they are "
+                           "computed (default: none)"),
+    "host_cache_gbps": _real("GB/s between a GPU and its host's memory, in each direction (default: 25)"),
+    "host_cache_latency_ns": _real("nanoseconds of a transfer besides its bytes (default: 0)", 0, 9e15),
+    "nvme_cache_gb": _real("GB of NVMe drives for the same (default: none)"),
+    "nvme_cache_gbps": _real("GB/s between a GPU and its drives, in each direction (default: 7)"),
+    "nvme_cache_latency_ns": _real("nanoseconds of a transfer besides its bytes (default: 0)", 0, 9e15),
+    "remote_cache_gpus": _whole("ranks after those of the instances, whose NICs serve a pool of blocks in the memory "
+                                "of their hosts (Mooncake's store, LMCache; default: none)", most=1 << 20),
+    "remote_cache_gb": _real("GB of the pool, of all its hosts together"),
+    "remote_cache_latency_ns": _real("nanoseconds of a look-up in the pool (default: 0)", 0, 9e15),
+    "cache_load": _one_of("how blocks come to the GPUs from there: each layer before it is computed (layers, default), "
+                          "or all before the prompt's first step (whole)", "layers", "whole")}
 # Of `vllm bench serve`, for its random requests.
 RANDOM = {
     "random_range_ratio": Flag("tokens of prompts and outputs are drawn evenly from (1 - X) to (1 + X) of their number",
@@ -167,7 +182,7 @@ POOL = {
 
 def check(given: argparse.Namespace) -> None:
     """@raise InputError if the simulator would refuse what the flags say"""
-    for key, flag in {**REQUESTS, **COUNTS, **SERVING, **POOL, **SPECULATION}.items():
+    for key, flag in {**REQUESTS, **COUNTS, **SERVING, **POOL, **TIERS, **SPECULATION}.items():
         value = getattr(given, key)
         if value is not None and not flag.is_valid(value):
             raise InputError(f'--{key} "{value[:60]}" is not valid; expected {flag.expected}')
@@ -199,11 +214,20 @@ def _check_partners(given: argparse.Namespace) -> None:
                               ("swap_gbps", "preemption_mode swap", given.preemption_mode == "swap"),
                               ("acceptance", "speculative_tokens", given.speculative_tokens is not None),
                               ("draft_share", "speculative_tokens", given.speculative_tokens is not None),
-                              *((key, "decode_gpus", given.decode_gpus) for key in DECODE_KEYS)):
+                              *((f"{tier}_cache_{key}", f"{tier}_cache_gb", getattr(given, f"{tier}_cache_gb"))
+                                for tier in ("host", "nvme") for key in ("gbps", "latency_ns")),
+                              ("remote_cache_gb", "remote_cache_gpus", given.remote_cache_gpus),
+                              ("remote_cache_latency_ns", "remote_cache_gpus", given.remote_cache_gpus),
+                              ("cache_load", "host_cache_gb, nvme_cache_gb or remote_cache_gpus",
+                               given.host_cache_gb or given.nvme_cache_gb or given.remote_cache_gpus),
+                              *((key, "decode_gpus", given.decode_gpus or key == "kv_layers_per_message" and
+                                 given.remote_cache_gpus) for key in DECODE_KEYS)):
         if getattr(given, key) is not None and not does:
             raise InputError(f"--{key} has no effect without --{needed}; expected both or neither")
     if int(given.speculative_tokens or 0) and given.acceptance is None:
         raise InputError("--speculative_tokens needs --acceptance; expected the probability that a token is accepted")
+    if given.remote_cache_gpus and given.remote_cache_gb is None:
+        raise InputError("--remote_cache_gpus needs --remote_cache_gb; expected the size of the pool")
 
 
 def draw_as_benchmarks(given: argparse.Namespace) -> None:

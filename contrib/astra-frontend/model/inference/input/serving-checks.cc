@@ -176,6 +176,47 @@ CheckRow(const ServingConfig& config, const Pool& pool, const Row& row)
     }
 }
 
+/// Caches outside the GPUs.
+void
+CheckTiers(const ServingConfig& config, const std::set<uint32_t>& serving)
+{
+    const InstancePool& pool = *config.FindPrompting();
+    const RemoteCacheConfig& remote = config.remoteCache;
+    if (!config.HasTiers())
+    {
+        return;
+    }
+    if (config.kvBytes == 0)
+    {
+        Fail(config, pool.line, "kv_bytes is missing", "bytes of keys and values, to move blocks");
+    }
+    if (!pool.prefixCaching)
+    {
+        Fail(config,
+             pool.line,
+             "caches outside the GPUs keep blocks that prompts share",
+             "enable_prefix_caching 1");
+    }
+    if (remote.ranks.empty())
+    {
+        return;
+    }
+    if (remote.blocks == 0)
+    {
+        Fail(config, 0, "remote_cache_blocks is missing", "the number of blocks of the pool");
+    }
+    for (const uint32_t rank : remote.ranks)
+    {
+        if (serving.contains(rank))
+        {
+            Fail(config,
+                 0,
+                 "rank " + std::to_string(rank) + " serves, and holds the remote cache",
+                 "ranks that serve nothing");
+        }
+    }
+}
+
 /// Why a request cannot be served.
 struct Misfit
 {
@@ -234,6 +275,7 @@ CheckServingPools(const ServingConfig& config)
             CheckRow(config, pool, row);
         }
     }
+    CheckTiers(config, seen);
 }
 
 void

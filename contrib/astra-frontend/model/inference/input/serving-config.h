@@ -148,6 +148,22 @@ enum class InstanceRole : uint8_t
 /// @return "colocated", "prefill" or "decode"
 const char* ToString(InstanceRole role);
 
+/// Memory of a host, or its NVMe drives, for blocks of the caches of its GPUs.
+struct LocalTierConfig
+{
+    uint64_t blocks{0}; ///< of a replica; 0: there is none
+    double gbps;        ///< GB/s of each GPU's link, in each direction
+    TimePs latency{0};  ///< of a transfer
+};
+
+/// A pool of blocks in the memory of servers that serve nothing else.
+struct RemoteCacheConfig
+{
+    std::vector<uint32_t> ranks; ///< of the job, whose NICs carry the blocks; empty: no pool
+    uint64_t blocks{0};
+    TimePs latency{0}; ///< from a request to the first byte that leaves
+};
+
 /// Instances that are alike: a set of ranks cut into groups of TP x DP x PP.
 struct InstancePool
 {
@@ -167,6 +183,9 @@ struct InstancePool
     uint32_t maxBatchTokens{8192};
     bool chunkedPrefill{true};
     bool prefixCaching{true};
+    LocalTierConfig hostCache{.gbps = 25};
+    LocalTierConfig nvmeCache{.gbps = 7};
+    bool loadsByLayer{true}; ///< a step waits for each layer of a cache, not for all of it before
     PolicyChoice order{"fcfs"};
     PolicyChoice preemption{"recompute"};
     PolicyChoice capacity{"max_utilization"};
@@ -274,6 +293,7 @@ struct ServingConfig
     PolicyChoice prefillRouter{"least_loaded"}; ///< of colocated instances, too
     PolicyChoice decodeRouter{"least_loaded"};
     ServingLimits limits;
+    RemoteCacheConfig remoteCache;
     std::vector<InstancePool> pools;
 
     /// @return the pool with that role, or null
@@ -287,6 +307,20 @@ struct ServingConfig
             }
         }
         return nullptr;
+    }
+
+    /// @return the pool that computes prompts
+    const InstancePool* FindPrompting() const
+    {
+        const InstancePool* colocated = Find(InstanceRole::Colocated);
+        return colocated ? colocated : Find(InstanceRole::Prefill);
+    }
+
+    /// @return whether caches are kept outside the GPUs, too
+    bool HasTiers() const
+    {
+        return FindPrompting()->hostCache.blocks > 0 || FindPrompting()->nvmeCache.blocks > 0 ||
+               !remoteCache.ranks.empty();
     }
 
     bool IsDisaggregated() const

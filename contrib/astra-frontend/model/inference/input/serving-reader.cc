@@ -43,6 +43,7 @@ constexpr uint64_t MOST_REQUESTS = 10'000'000;
 constexpr uint64_t MOST_LAYERS = 100'000;
 constexpr uint64_t MOST_TOKENS = DrawnCount::MOST;
 constexpr uint64_t MOST_DRAFT = 64;
+constexpr uint64_t MOST_TIER_BLOCKS = uint64_t{1} << 40;
 constexpr double LEAST_REAL = 1e-9;
 constexpr double LEAST_BURSTINESS = 0.01;
 constexpr double MOST_REAL = 1e18;
@@ -155,6 +156,9 @@ class ServingReader
         };
         const auto unmoved = [this] {
             return m_config.IsDisaggregated() ? "" : "without instances decode";
+        };
+        const auto withoutPool = [this] {
+            return m_config.remoteCache.ranks.empty() ? "without remote_cache" : "";
         };
         ServingConfig& config = m_config;
         DrawnRequests& drawn = m_drawn;
@@ -269,11 +273,28 @@ class ServingReader
              unmoved},
             {"kv_layers_per_message",
              ns3::Whole(config.layersPerMessage, 1, MOST_LAYERS),
-             "layers that leave together",
+             "layers that leave together, of caches and of blocks of a ``remote_cache``",
              false,
              [this, unmoved] {
-                 return m_config.layerByLayer ? unmoved() : "without kv_transfer layers";
+                 return !m_config.remoteCache.ranks.empty() ? ""
+                        : m_config.layerByLayer             ? unmoved()
+                                                            : "without kv_transfer layers";
              }},
+            {"remote_cache",
+             ns3::Parsed(config.remoteCache.ranks, ParseRankList, "a list such as 0,2,4-7"),
+             "ranks that hold a pool of blocks for all instances (Mooncake's store, LMCache), and "
+             "serve nothing else; blocks cross the network as messages of their NICs. Needs "
+             "``remote_cache_blocks``"},
+            {"remote_cache_blocks",
+             ns3::Whole(config.remoteCache.blocks, 1, uint64_t{1} << 40),
+             "blocks of the pool",
+             false,
+             withoutPool},
+            {"remote_cache_latency_ns",
+             Nanoseconds(config.remoteCache.latency),
+             "time of a look-up in the pool, before its holders send",
+             false,
+             withoutPool},
             {"first_token",
              ns3::Word(config.firstTokenAtDecode, {{"prefill", false}, {"decode", true}}),
              "of separate prefill and decode, the side that answers with the first token. "
@@ -325,6 +346,12 @@ class ServingReader
                                      return true;
                                  }};
         };
+        const auto decodes = [&pool] {
+            return pool.role == InstanceRole::Decode ? "with instances decode" : "";
+        };
+        const auto without = [](const LocalTierConfig& tier, const char* why) {
+            return [&tier, why] { return tier.blocks > 0 ? "" : why; };
+        };
         std::vector<ns3::Row> rows = {
             {"num_gpu_blocks",
              ns3::Whole(pool.blocks, 1, UINT32_MAX - 1),
@@ -350,6 +377,43 @@ class ServingReader
             {"enable_prefix_caching",
              ns3::Flag(pool.prefixCaching),
              "whether blocks of equal prompts are shared"},
+            {"host_cache_blocks",
+             ns3::Whole(pool.hostCache.blocks, 1, MOST_TIER_BLOCKS),
+             "blocks that the host's memory keeps for a replica, besides the GPUs' (none)",
+             false,
+             decodes},
+            {"host_cache_gbps",
+             ns3::Real(pool.hostCache.gbps, LEAST_REAL, MOST_REAL),
+             "GB/s between a GPU and its host's memory, in each direction",
+             false,
+             without(pool.hostCache, "without host_cache_blocks")},
+            {"host_cache_latency_ns",
+             Nanoseconds(pool.hostCache.latency),
+             "time of each transfer besides its bytes",
+             false,
+             without(pool.hostCache, "without host_cache_blocks")},
+            {"nvme_cache_blocks",
+             ns3::Whole(pool.nvmeCache.blocks, 1, MOST_TIER_BLOCKS),
+             "blocks that the host's NVMe drives keep for a replica (none)",
+             false,
+             decodes},
+            {"nvme_cache_gbps",
+             ns3::Real(pool.nvmeCache.gbps, LEAST_REAL, MOST_REAL),
+             "GB/s between a GPU and its drives, in each direction",
+             false,
+             without(pool.nvmeCache, "without nvme_cache_blocks")},
+            {"nvme_cache_latency_ns",
+             Nanoseconds(pool.nvmeCache.latency),
+             "time of each transfer besides its bytes",
+             false,
+             without(pool.nvmeCache, "without nvme_cache_blocks")},
+            {"cache_load",
+             ns3::Word(pool.loadsByLayer, {{"layers", true}, {"whole", false}}),
+             "how blocks of slower memories come to the GPUs. ``layers``: the prompt's first step "
+             "begins at once, and each layer waits for its blocks. ``whole``: the prompt waits for "
+             "all of its blocks, and other sequences go on",
+             false,
+             [this] { return m_config.HasTiers() ? "" : "without a cache outside the GPUs"; }},
             {"step_overhead_ns", Nanoseconds(pool.stepOverhead), "time before each step"},
             {"launch_ns",
              Nanoseconds(pool.launch),

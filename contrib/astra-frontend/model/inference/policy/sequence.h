@@ -8,6 +8,7 @@
 
 #include "ns3/rank-network.h"
 
+#include <array>
 #include <cstdint>
 
 namespace AstraSim
@@ -36,7 +37,8 @@ struct Sequence
     uint32_t computed{0};      ///< tokens with keys and values in the cache
     uint64_t blocks{0};        ///< of the cache, held where it is now
     uint64_t named{0};         ///< of those, from the first on, the ones that others may share
-    uint32_t cached{0};        ///< tokens of the prompt that were in the cache when it began
+    uint32_t cached{0};        ///< tokens of the prompt that were in a cache when it began
+    std::array<uint32_t, 3> tierTokens{};   ///< of those: on the host, on NVMe, in the remote pool
     const ServingRequest* request{nullptr}; ///< borrowed; has the content that others may share
     bool inFlight{false};                   ///< in a batch that has not ended
     TimePs readyAt{0};                      ///< it is being moved between memories until then
