@@ -30,6 +30,7 @@ SERVING = ["--prefill_gpus", "8", "--decode_gpus", "8", "--tp", "4", "--requests
 TRAINING = ["--world_size", "16", "--tp", "2", "--pp", "2", "--global_batch", "32"]
 # Values of flags that take words.
 WORDS = {"dtype": "fp8", "engine": "SGLang",
+         "prefill_gpu_type": "H200", "decode_gpu_type": "H200",
          "gpu_type": "H200", "kernels": "roofline", "framework": "megatron_2025", "frame": "DeepSpeed",
          "recompute": "full",
          "moe_dispatcher": "deepep", "moe_dispatch_dtype": "fp8", "moe_imbalance": "zipf:1",

@@ -55,6 +55,9 @@ def make_parser() -> "Parser":
     layout.add_flags(group)
     group.add_argument("--gpu_type", "--gpu-type", "-gt", default="H100", metavar="GPU",
                        help=f"GPU that computes (default: H100), of {', '.join(gpus.names())}")
+    for role in ("prefill", "decode"):
+        group.add_argument(*(f"--{role}{spelt}" for spelt in ("_gpu_type", "-gpu-type")), metavar="GPU",
+                           help=f"GPU of {role} instances (default: --gpu_type)")
     kernel_flags.add_gpu_table(group)
     group.add_argument("--engine", default="vLLM", metavar="ENGINE",
                        help=f"engine whose kernels, limits and time beside kernels count: {', '.join(engine.names())}, "
@@ -175,8 +178,11 @@ def _kept_lines(given: argparse.Namespace, model: "Model", pools: "Sequence[tupl
 
 
 def render(given: argparse.Namespace, model: "Model", pools: "Sequence[tuple[str, Instance]]", gpu: "Gpu",
-           served_by: engine.Engine | None) -> tuple[str, list[int]]:
-    """Sets the flags that were not given. @return the file's text and, for each pool, its blocks"""
+           served_by: engine.Engine | None, own: "dict[str, Gpu] | None" = None) -> tuple[str, list[int]]:
+    """Sets the flags that were not given. @return the file's text and, for each pool, its blocks
+    @param own the GPUs of roles that have others than `gpu`"""
+    own = own or {}
+    lacking = [key for key in POOL if getattr(given, key) is None]
     engine.apply(served_by, gpu, max(pool.tp for _, pool in pools), given)
     if not 0 < given.gpu_memory_utilization <= 1:
         raise InputError(f"--gpu_memory_utilization {given.gpu_memory_utilization:g} is not valid; expected above 0, "
@@ -184,7 +190,7 @@ def render(given: argparse.Namespace, model: "Model", pools: "Sequence[tuple[str
     instance = pools[0][1]
     lines = ["INFERENCE", f"# {model.name}: {model.parameters() / 1e9:.2f} billion parameters, on {gpu.name}"]
     lines += _lines(given, [*REQUESTS, *COUNTS, *SERVING])
-    added = _all_reduce(served_by, pools, gpu)
+    added = _all_reduce(served_by, pools, gpu, own)
     lines += [f"all_reduce {added}"] if added else []
     lines += [f"layers {model.layers}", f"kv_heads {instance.cached_heads}", f"kv_bytes {instance.head_bytes}"]
     lines += _kept_lines(given, model, pools)
@@ -195,20 +201,21 @@ def render(given: argparse.Namespace, model: "Model", pools: "Sequence[tuple[str
         share = given.draft_share or f"{1 / model.layers:.6g}"
         lines.append(f"speculative_decoding {drafts} {given.acceptance} {share}")
     used = {pool.dtype for _, pool in pools} | {kind for _, pool in pools for _, kind in pool.precise.operators}
-    rates = {bits: gpu.peak_and_ceiling(kind) for bits, kind in ((8, "fp8"), (4, "nvfp4")) if kind in used}
-    fewer = "".join(f"fp{bits}_tflops: {peak:g} fp{bits}_matmul: {ceiling:g} " for bits,
-                    (peak, ceiling) in rates.items())
-    lines.append(f"gpu tflops: {gpu.tflops:g} matmul: {gpu.matmul:g} {fewer}attention: {gpu.attention[0]:g} "
-                 f"memory_gbps: {gpu.memory_gbps:g} stream: {gpu.stream:g} sms: {gpu.sms}")
-    first, counts = 0, []
+    lines.append(_gpu_line(gpu, used))
+    first, counts, common = 0, [], gpu
     for role, pool in pools:
-        tokens, sequences = _whole(given, "max_num_batched_tokens", 8192), _whole(given, "max_num_seqs", 256)
+        gpu = own.get(role, common)
+        limits = _own_limits(served_by, common, gpu, pool, {key: getattr(given, key) for key in POOL}, lacking)
+        tokens, sequences = int(limits["max_num_batched_tokens"] or 8192), int(limits["max_num_seqs"] or 256)
         counts.append(_whole(given, "num_gpu_blocks", 0) or
                       pool.blocks(gpu, given.gpu_memory_utilization, _whole(given, "block_size", 16), tokens,
                                   sequences))
         lines += ["", f"instances {role} {first}-{first + pool.gpus - 1} tp: {pool.tp} pp: {pool.pp} "
                   f"{f'dp: {pool.dp} ' if pool.dp else ''}ep: {pool.exchange_ranks}",
                   f"num_gpu_blocks {counts[-1]}"]
+        if role in own:
+            lines += [_gpu_line(gpu, used), *(f"{key} {value}" for key, value in limits.items()
+                                              if value != getattr(given, key))]
         if pool.pp > 1:
             lines.append(f"pp_comm {2 * model.hidden}")
         rows = (Timed(pool, gpu, tokens, sequences, served_by, 1 + drafts).rows()
@@ -216,6 +223,38 @@ def render(given: argparse.Namespace, model: "Model", pools: "Sequence[tuple[str
         lines += [row.text() for row in (beside_kernels(rows, served_by) if served_by else rows)]
         first += pool.gpus
     return "\n".join(lines) + "\n", counts
+
+
+def _gpu_line(gpu: "Gpu", used: set[str]) -> str:
+    """@return the line of a GPU @param used types of products"""
+    rates = {bits: gpu.peak_and_ceiling(kind) for bits, kind in ((8, "fp8"), (4, "nvfp4")) if kind in used}
+    fewer = "".join(f"fp{bits}_tflops: {peak:g} fp{bits}_matmul: {ceiling:g} " for bits,
+                    (peak, ceiling) in rates.items())
+    return (f"gpu tflops: {gpu.tflops:g} matmul: {gpu.matmul:g} {fewer}attention: {gpu.attention[0]:g} "
+            f"memory_gbps: {gpu.memory_gbps:g} stream: {gpu.stream:g} sms: {gpu.sms}")
+
+
+def _own_limits(served_by: engine.Engine | None, common: "Gpu", gpu: "Gpu", pool: "Instance",
+                limits: dict[str, str | None], lacking: Sequence[str]) -> dict[str, str | None]:
+    """@return flags of a pool: those that were not given are the engine's on its own GPU"""
+    if not served_by or gpu is common:
+        return limits
+    most = None if "max_num_seqs" in lacking else int(limits["max_num_seqs"] or 0)
+    defaults = served_by.defaults(gpu, pool.tp, most)
+    return {key: defaults.get(key, value) if key in lacking else value for key, value in limits.items()}
+
+
+def _own_gpus(given: argparse.Namespace, pools: "Sequence[tuple[str, Instance]]", kernels: str) -> "dict[str, Gpu]":
+    """@return the GPUs of roles that name them"""
+    roles = [role for role, _ in pools]
+    found = {}
+    for role in ("prefill", "decode"):
+        name = getattr(given, f"{role}_gpu_type")
+        if name is not None and role not in roles:
+            raise InputError(f"--{role}_gpu_type has no effect without --{role}_gpus; expected both or neither")
+        if name is not None:
+            found[role] = gpus.find(name, kernel_flags.dtype_of(given), kernels)
+    return found
 
 
 def file_name(model: "Model", pools: "Sequence[tuple[str, Instance]]") -> str:
@@ -246,44 +285,48 @@ def _write(given: argparse.Namespace) -> Workload:
     check(given)
     served_by = engine.find(given.engine)
     model = model_flags.find_model(_with_all_sizes(given))
-    gpu = gpus.find(given.gpu_type, kernel_flags.dtype_of(given),
+    roles = given.prefill_gpu_type, given.decode_gpu_type
+    gpu = gpus.find(roles[0] if all(roles) else given.gpu_type, kernel_flags.dtype_of(given),
                     given.kernels or ("measured" if served_by else "roofline"))
     pools = find_pools(given, model)
+    own = _own_gpus(given, pools, gpu.kernels)
     command.tell_idle(given.parser, given, [
         (any(pool.ep > 1 for _, pool in pools), exchange_flags.WITHOUT_SPREAD, ("moe_imbalance",)),
         *layout.idle_rules(pools)])
-    for line in gpu_rows.idle(gpu.name):
+    for line in min((gpu_rows.idle(own.get(role, gpu).name) for role, _ in pools), key=len):
         notices.warn(line, given.parser.prog)
     directory = pathlib.Path(given.output_dir)
     _trace(given, directory)
-    text, blocks = render(given, model, pools, gpu, served_by)
+    text, blocks = render(given, model, pools, gpu, served_by, own)
     name = given.name or file_name(model, pools)
     path = directory / f"{name}.txt"
     directory.mkdir(parents=True, exist_ok=True)
     write_text(path, text)
     facts = {"model": model.name, "parameters": model.parameters(), "active_parameters": model.active_parameters(),
              "gpu_type": gpu.name, "engine": given.engine, "kernels": gpu.kernels,
-             "quantization": given.quantization or "none", "all_reduce": _all_reduce(served_by, pools, gpu),
+             "quantization": given.quantization or "none", "all_reduce": _all_reduce(served_by, pools, gpu, own),
              "world_size": sum(pool.gpus for _, pool in pools) + int(given.remote_cache_gpus or 0),
-             "pools": [{"role": role, "gpus": pool.gpus, "tp": pool.tp, "pp": pool.pp, "dp": pool.replicas,
-                        "ep": pool.ep, "blocks": count,
+             "pools": [{"role": role, "gpu_type": own.get(role, gpu).name, "gpus": pool.gpus, "tp": pool.tp,
+                        "pp": pool.pp, "dp": pool.replicas, "ep": pool.ep, "blocks": count,
                         "cache_bytes_per_token_and_rank": pool.kept.of_fullest(pool),
                         "state_bytes_per_sequence_and_rank": pool.kept.of_fullest(pool, "states")}
                        for (role, pool), count in zip(pools, blocks)]}
     write_facts(facts, directory / f"{name}.json")
-    return Workload(path, [path], facts, [model.headline(), *_pool_lines(pools, blocks, gpu), f"written: {path}"])
+    return Workload(path, [path], facts, [model.headline(), *_pool_lines(pools, blocks, gpu, own), f"written: {path}"])
 
 
-def _pool_lines(pools: "Sequence[tuple[str, Instance]]", blocks: Sequence[int], gpu: "Gpu") -> Iterator[str]:
+def _pool_lines(pools: "Sequence[tuple[str, Instance]]", blocks: Sequence[int], gpu: "Gpu",
+                own: "dict[str, Gpu]") -> Iterator[str]:
     for (role, pool), count in zip(pools, blocks):
         number = pool.gpus // (pool.tp * pool.pp * pool.replicas)
         yield (f"{number} {role} instance{'s' if number > 1 else ''} of {pool.describe()} on "
-               f"{pool.gpus} {gpu.name}: {count} blocks of the cache on each replica")
+               f"{pool.gpus} {own.get(role, gpu).name}: {count} blocks of the cache on each replica")
 
 
-def _all_reduce(served_by: engine.Engine | None, pools: "Sequence[tuple[str, Instance]]", gpu: "Gpu") -> str | None:
+def _all_reduce(served_by: engine.Engine | None, pools: "Sequence[tuple[str, Instance]]", gpu: "Gpu",
+                own: "dict[str, Gpu]") -> str | None:
     """@return the engine whose AllReduce adds up what ranks have; None where NCCL's does"""
-    adds = gpu.generation in engine.GENERATIONS and any(pool.tp > 1 for _, pool in pools)
+    adds = any(own.get(role, gpu).generation in engine.GENERATIONS and pool.tp > 1 for role, pool in pools)
     return served_by.allreduce if served_by and adds else None
 
 
