@@ -6,6 +6,7 @@
 """
 import argparse
 import io
+import math
 import os
 import signal
 import sys
@@ -15,7 +16,7 @@ import typing
 from collections.abc import Callable, Iterable, Sequence
 
 from clustersim import notices
-from clustersim.errors import InputError
+from clustersim.errors import InputError, nearest
 from clustersim.message import Messages, printable, shortened_path  # noqa: F401 (printable is for others)
 from clustersim.version import __version__
 
@@ -38,6 +39,42 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
             return text
         value = self._format_args(action, self._get_default_metavar_for_optional(action))
         return f"{', '.join(action.option_strings)} {value}"
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number
+
+
+class Parser(argparse.ArgumentParser):
+    """Flags of a command. A wrong one is a line like every mistake, and numbers are finite.
+
+    @raise InputError where argparse would print the usage and exit"""
+
+    def __init__(self, *arguments: typing.Any, **named: typing.Any) -> None:
+        super().__init__(*arguments, **named)
+        self.register("type", float, _finite)
+
+    def error(self, message: str) -> typing.NoReturn:
+        raise InputError(message if "; expected " in message else f"{message}; expected the flags of --help")
+
+    def parse_args(self, args: Sequence[str] | None = None,  # type: ignore[override]
+                   namespace: None = None) -> argparse.Namespace:
+        given, more = self.parse_known_args(args, namespace)
+        for word in more:
+            flag = word.partition("=")[0]
+            kind = "flag" if flag.startswith("-") else "word of these flags"
+            raise InputError(f'"{flag}" is not a {kind}; expected the flags of '
+                             f'--help{nearest(flag, self._option_string_actions)}')
+        return given
+
+    def _check_value(self, action: argparse.Action, value: typing.Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            names = [str(choice) for choice in action.choices]
+            flag = action.option_strings[0] if action.option_strings else action.metavar or action.dest
+            raise InputError(f'{flag} is "{value}"; expected {", ".join(names)}{nearest(value, names)}')
 
 
 def tell_idle(parser: argparse.ArgumentParser, given: argparse.Namespace,

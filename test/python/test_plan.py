@@ -203,7 +203,7 @@ def test_the_readers_own_layout_stands_beside_the_best(tmp_path):
     (["--model", "llama2_7b", "--gpus", 0], "--gpus is 0"),
     (["--model", "llama2_7b", "--gpus", 8, "--simulate", 1], "expected --topology"),
     (["--model", "llama2_7b", "--gpus", 8, "--topology", "nowhere"], "nowhere"),
-    (["--model", "llama2_7b", "--gpus", 8, "--objective", "speed"], "invalid choice"),
+    (["--model", "llama2_7b", "--gpus", 8, "--objective", "speed"], '--objective is "speed"; expected'),
     (["--gpus", 8], "there is no model"),
     (["--model", "llama2_7b", "--gpus", 8, "--gpus_per_server", 0], "--gpus_per_server is 0"),
     (["--model", "llama2_7b", "--gpus", 8, "--time_limit", -1], "--time_limit is -1"),

@@ -499,7 +499,7 @@ def test_of_a_part_of_a_file_there_is_a_picture_or_a_line(directory, name):
 
 @pytest.mark.parametrize("arguments, message", [
     (["all", "gone"], "gone: no such directory; expected the output directory of a run"),
-    (["pie", "gone"], "invalid choice: 'pie'"),
+    (["pie", "gone"], 'KIND is "pie"; expected '),
     (["fct", "gone", "--format", "gif"], "--format has 'gif'; expected png, svg or pdf"),
 ])
 def test_wrong_arguments_are_refused(arguments, message):

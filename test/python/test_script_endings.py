@@ -32,6 +32,13 @@ def test_scripts_tell_that_a_full_disk_lost_their_output(tmp_path, script, quest
     refused(script.name, done.returncode, done.stderr, "No space left on device")
 
 
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
+def test_a_wrong_flag_is_one_line(tmp_path, script):
+    done = run_script([script, "--nosuchflag"], cwd=tmp_path)
+    [line] = done.stderr.splitlines()
+    assert done.returncode == 2 and line.startswith(f"{script.name}: ") and "; expected " in line
+
+
 @pytest.mark.parametrize("words", [["topologies/gen_Topo_Template.py", "-topo", "Clos2", "-g", "64"],
                                    ["scripts/plot.py", "--version"]])
 def test_scripts_in_processes_of_their_own_do_so_too(tmp_path, words):

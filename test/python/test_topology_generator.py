@@ -329,7 +329,11 @@ def test_a_wrong_count_of_access_switches_is_corrected_with_a_warning(tmp_path):
     ("-bw fast", "'fast' is not a rate"),
     ("-l 5", "'5' is not a time"),
     ("-er 2", "'2' is not a probability"),
-    ("-topo Torus9", "invalid choice"),
+    ("-topo Torus9", "; the nearest is Torus"),
+    ("-topo Clos2 --oversubscription nan", "invalid float value: 'nan'"),
+    ("-g 16 --rails 4", "--rails is for rail-optimised networks; expected --ro"),
+    ("-g 16 -gt h100", "a row of --gpu_table; the nearest is H100"),
+    ("-g 16 --preset h100", "; the nearest is H100"),
 ])
 def test_what_cannot_be_built_is_refused(tmp_path, flags, message):
     result = generate(tmp_path, *flags.split())

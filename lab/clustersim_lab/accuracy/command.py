@@ -46,7 +46,7 @@ IMAGES = pathlib.Path("images") / "accuracy"
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command.Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("-o", "--output", type=pathlib.Path, default=pathlib.Path("results/accuracy"), help="directory that is written")
     add("--tables", action="append", metavar="PATTERN", help="names of tables, such as '*H100*'; may repeat (all)")

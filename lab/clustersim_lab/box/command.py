@@ -36,7 +36,7 @@ LEAST_SCALE, MOST_SCALE = 1e-6, 1e12
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command.Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("topology", nargs="?", type=pathlib.Path, help="topology file, one GPU per server")
     parser.add_argument("--scale", type=float, default=1, help="what the file's rates are divided by (1)")
     parser.add_argument("-w", "--workload", type=pathlib.Path, help="workload that SimAI_phynet runs on the hosts")

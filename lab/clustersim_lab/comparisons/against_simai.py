@@ -101,7 +101,7 @@ def simulate(case: Case, directory: pathlib.Path, network: str) -> list[float]:
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command.Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=pathlib.Path, default=pathlib.Path("results/against-simai"),
                         help="directory that is written")
     parser.add_argument("--network", default="flow", choices=("flow", "packet"),

@@ -336,7 +336,7 @@ def draw(names: list[str], columns: dict[str, list[float]], path: pathlib.Path) 
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command.Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=pathlib.Path, default=pathlib.Path("results/backends"))
     parser.add_argument("--case", action="append", help="run only cases whose name contains this")
     parser.add_argument("--rst", type=pathlib.Path, help="write the table there, for the documentation")

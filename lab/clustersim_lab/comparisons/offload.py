@@ -150,8 +150,8 @@ def draw(rows: Times, path: pathlib.Path) -> None:
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command.Parser(description=__doc__, allow_abbrev=False,
+                            formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=pathlib.Path, default=pathlib.Path("results/offload"),
                         help="directory of the results (%(default)s)")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, metavar="BYTES",

@@ -9,7 +9,6 @@ are those of Azure ND A100 v4 and ND H100 v5, NCCL 2.18.5, so that release's cho
 (NCCL_TUNING=2.18). Nothing is fitted: rates are those of the machines' NVLinks, latencies and
 channel speeds are NCCL's tables, see contrib/collectives/doc/nccl.rst.
 """
-import argparse
 import csv
 import pathlib
 import subprocess
@@ -100,7 +99,7 @@ def update(page: pathlib.Path, text: str) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = command.Parser(description=__doc__.splitlines()[0])
     parser.add_argument("-o", "--output", default="results/published-busbw")
     parser.add_argument("--update", metavar="FILE",
                         help="also replace the table in a documentation page")

@@ -167,7 +167,7 @@ def evaluate(case: Case, place: pathlib.Path) -> tuple[dict[str, str], bool]:
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command.Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=pathlib.Path, default=pathlib.Path("results/validation"))
     parser.add_argument("--programs", type=pathlib.Path, help="directory of the programs (bin/, or the PATH)")
     parser.add_argument("--csv", type=pathlib.Path, help="write the table there, too")

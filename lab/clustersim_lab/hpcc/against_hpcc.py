@@ -159,8 +159,8 @@ def write_pairs(path: pathlib.Path, pairs: list[Pair]) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog=command.name(), description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command.Parser(prog=command.name(), description=__doc__,
+                            formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("conf", type=pathlib.Path, help="configuration of the HPCC simulator, as its run.py writes it")
     parser.add_argument("--simulator", type=pathlib.Path, required=True, metavar="PATH", help="the HPCC simulator")
     parser.add_argument("--program", type=pathlib.Path, help="qbb-flows (bin/, or the PATH)")

@@ -103,8 +103,8 @@ def page_of(rows: dict[Case, tuple[str, ...]], commits: str) -> str:
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog=command.name(), description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command.Parser(prog=command.name(), description=__doc__,
+                            formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--htsim", type=pathlib.Path, metavar="DIR",
                         help="folder of htsim's programs, which are run and recorded")
     parser.add_argument("--commit", default="", metavar="ID", help="htsim's commit, recorded with its times")

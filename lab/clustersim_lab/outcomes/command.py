@@ -48,7 +48,7 @@ IMAGES = pathlib.Path("images") / "outcomes"
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command.Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("--data", type=pathlib.Path, default=WHOLE if WHOLE.is_file() else SHORT, metavar="FILE",
         help="published rows (../shared/data/outcomes/end_to_end.csv, or else docs/source/data/outcomes_short.csv)")

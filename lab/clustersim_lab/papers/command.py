@@ -87,7 +87,7 @@ def show(of: Paper, figures: Sequence[Figure], ours: Mapping[str, float]) -> Non
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog=command.name(), description=__doc__, formatter_class=command.HelpFormatter)
+    parser = command.Parser(prog=command.name(), description=__doc__, formatter_class=command.HelpFormatter)
     parser.add_argument("paper", metavar="PAPER", help=f"{', '.join(PAPERS)}, or {EVERY}")
     parser.add_argument("--data", type=pathlib.Path, metavar="DIR", default=ROOT.parent / "shared/data/hpcc",
                         help="directory with fat.txt of HPCC's artifact and the distributions of flow sizes")

@@ -43,8 +43,8 @@ from clustersim_lab.scenarios.checks import write_inputs
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command.Parser(description=__doc__, allow_abbrev=False,
+                            formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--compare", choices=KINDS, default="networks",
                         help="networks with each other, ways to simulate "
                         "one network, or runs with and without reuse (%(default)s)")

@@ -36,7 +36,7 @@ TABLES = ROOT / "docs" / "source" / "models" / "servers-table.inc"
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command.Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("--data", type=pathlib.Path, default=PUBLISHED, metavar="FILE",
         help="published rows (../shared/data/serving/published.csv)")

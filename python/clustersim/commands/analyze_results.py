@@ -8,7 +8,6 @@ sentences that say what limits each group; -o writes each table as CSV with all 
 as comparison.md. --dirs may precede the runs, as for SimAI's script. Directories that SimAI or the HPCC simulator wrote
 are read, too.
 """
-import argparse
 import pathlib
 import sys
 
@@ -35,8 +34,8 @@ def write(tables: list[Table], problems: list[Problem], directory: pathlib.Path)
 
 
 def main(arguments: list[str]) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
-                                     formatter_class=command.HelpFormatter)
+    parser = command.Parser(description=__doc__, allow_abbrev=False,
+                            formatter_class=command.HelpFormatter)
     parser.add_argument("runs", nargs="*", metavar="RUN", help="directory of a run")
     parser.add_argument("--dirs", nargs="+", default=[], metavar="RUN",
                         help="directories of runs, as SimAI's script takes them")

@@ -44,7 +44,7 @@ def size(text: str) -> int:
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=command.HelpFormatter)
+    parser = command.Parser(description=__doc__, formatter_class=command.HelpFormatter)
     parser.add_argument("-np", type=int, required=True, help="number of ranks, one process each")
     parser.add_argument("--provider", default="auto", help="libfabric's provider, as for SimAI_phynet (default: auto)")
     parser.add_argument("--nic", help="RDMA devices, as for SimAI_phynet (default: libfabric's choice)")

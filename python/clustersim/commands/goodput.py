@@ -52,8 +52,8 @@ def above_zero(text: str) -> float:
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
-                                     formatter_class=command.HelpFormatter)
+    parser = command.Parser(description=__doc__, allow_abbrev=False,
+                            formatter_class=command.HelpFormatter)
     add = parser.add_argument
     add("--part", type=part, action="append", required=True, metavar="NAME=COUNT:HOURS",
         help="kind of part, number of such parts, and hours until one fails; may repeat")

@@ -151,9 +151,9 @@ def make_flows(rates: dict[int, float], sizes: SizeDistribution, options: argpar
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0],
-                                     epilog=__doc__.split("\n\n")[1],
-                                     formatter_class=command.HelpFormatter)
+    parser = command.Parser(description=__doc__.split("\n\n")[0],
+                            epilog=__doc__.split("\n\n")[1],
+                            formatter_class=command.HelpFormatter)
     parser.add_argument("--topology", required=True, help="file with the hosts and their links")
     parser.add_argument("--sizes", required=True, help="file with the distribution of flow sizes")
     parser.add_argument("--load", type=float, default=0.5,

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 def parse(arguments: list[str]) -> argparse.Namespace:
     kinds = "\n".join(f"  {name:12} {kind.summary}{'; compares runs' if kind.compares else ''}"
                       for name, kind in KINDS.items())
-    parser = argparse.ArgumentParser(formatter_class=command.HelpFormatter,
-                                     description=f"{__doc__}\nkinds of plots:\n  all          every kind\n{kinds}",
-                                     allow_abbrev=False)
+    parser = command.Parser(formatter_class=command.HelpFormatter,
+                            description=f"{__doc__}\nkinds of plots:\n  all          every kind\n{kinds}",
+                            allow_abbrev=False)
     parser.add_argument("kind", choices=[*KINDS, "all"], metavar="KIND", help="kind of plot, see above")
     parser.add_argument("runs", nargs="+", metavar="RUN",
                         help="output directory of a run, or the PREFIXEndToEnd.csv of "

@@ -6,7 +6,6 @@
 The page is self-contained: it opens from disk, without a network, on a phone too. It compares the other
 runs with the first one.
 """
-import argparse
 import pathlib
 import sys
 
@@ -20,8 +19,8 @@ from clustersim.whole_file import write_text
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
-                                     formatter_class=command.HelpFormatter)
+    parser = command.Parser(description=__doc__, allow_abbrev=False,
+                            formatter_class=command.HelpFormatter)
     parser.add_argument("runs", nargs="+", metavar="RUN", help="directory of a run")
     parser.add_argument("-o", "--output", type=pathlib.Path, metavar="FILE",
                         help="file for the page (default: report.html in the run, for several runs "

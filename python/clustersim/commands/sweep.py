@@ -62,13 +62,13 @@ def positive(text: str) -> float:
     """@return the number @raise ArgumentTypeError unless it is above 0"""
     number = float(text)
     if not number > 0:
-        raise argparse.ArgumentTypeError(f"'{text}' is not above 0")
+        raise argparse.ArgumentTypeError(f"'{text}' is not valid; expected a number above 0")
     return number
 
 
-def make_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=command.name(), description=__doc__, allow_abbrev=False,
-                                     formatter_class=command.HelpFormatter)
+def make_parser() -> command.Parser:
+    parser = command.Parser(prog=command.name(), description=__doc__, allow_abbrev=False,
+                            formatter_class=command.HelpFormatter)
     parser.add_argument("grid", type=pathlib.Path, help="file with the grid (YAML)")
     parser.add_argument("-o", "--output", type=pathlib.Path,
                         help="directory for the results (default: results/<name of the sweep file>)")

@@ -1,21 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Flags of scripts/why.py."""
 import argparse
-from typing import NoReturn
 
 from clustersim import command
 from clustersim.errors import InputError
 
 
-class Parser(argparse.ArgumentParser):
-    """@raise InputError where argparse would exit, so that the message has this project's form."""
-    def error(self, message: str) -> NoReturn:
-        raise InputError(f"{message}; expected the flags of --help")
-
-
-def make_parser(description: str) -> Parser:
-    parser = Parser(prog="why.py", description=description, allow_abbrev=False,
-                    formatter_class=command.HelpFormatter)
+def make_parser(description: str) -> command.Parser:
+    parser = command.Parser(prog="why.py", description=description, allow_abbrev=False,
+                            formatter_class=command.HelpFormatter)
     parser.add_argument("run", metavar="RUN", help="directory of a run of SimAI_simulator")
     parser.add_argument("-o", "--output", metavar="DIR",
                         help="directory for path.csv, why.json and the runs (default: RUN/why)")

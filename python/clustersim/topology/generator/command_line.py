@@ -6,12 +6,12 @@ import os
 import pathlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from clustersim import command, gpu_rows
+from clustersim.errors import InputError, nearest
 from clustersim.topology.cluster import (
     Cluster,
-    InputError,
     check_units,
     oversubscription_of,
     rate_bps,
@@ -70,14 +70,9 @@ class Options(argparse.Namespace):
         return object.__getattribute__(self, name)
 
 
-class Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise InputError(message)
-
-
-def make_parser(description: str) -> Parser:
+def make_parser(description: str) -> command.Parser:
     # Names may be cut, as SimAI's generator lets them: --topo is --topology.
-    parser = Parser(usage="%(prog)s [flags]", description=description, formatter_class=command.HelpFormatter)
+    parser = command.Parser(usage="%(prog)s [flags]", description=description, formatter_class=command.HelpFormatter)
     topologies = [*rails.TEMPLATES, *OTHERS]
     add = parser.add_argument
     add("-topo", "--topology", choices=topologies, metavar="NAME",
@@ -182,7 +177,8 @@ def options_of(given: dict[str, Any]) -> tuple[Builder, Options, list[str]]:
         raise InputError("--fit and --psw_switch_num are both given; expected one of them")
     template = {} if other else rails.defaults(topology, given)
     if given["preset"] and given["preset"] not in presets():
-        raise InputError(f'--preset "{given["preset"]}" is not a valid preset; expected one of {", ".join(presets())}')
+        raise InputError(f'--preset "{given["preset"]}" is not a valid preset; expected one of {", ".join(presets())}'
+                         f'{nearest(given["preset"], presets())}')
     chosen = preset(given["preset"]) if given["preset"] else {}
     flags = {name: value for name, value in given.items() if value is not None}
     options = Options(**(SHARED | template | chosen | flags))
@@ -218,8 +214,7 @@ def check_gpu_type(name: str, said: str = "-gt") -> None:
     """Refuses a GPU type that the simulator would. @param said where it is named"""
     if name not in gpu_rows.rows():
         raise InputError(f"{said} '{name}' is not a known GPU type; expected one of {', '.join(gpu_rows.rows())}, or "
-                         f"a type that a "
-                         f"file given by --gpu_table adds")
+                         f"a row of --gpu_table{nearest(name, gpu_rows.rows())}")
 
 
 def of_astra_sim(given: Mapping[str, Any]) -> Cluster:

@@ -126,6 +126,8 @@ def check(options: argparse.Namespace) -> tuple[int, Shape, list[str]]:
     count_nvswitches(options.gpu, options)
     if options.dual_plane and not (options.rail_optimized and options.dual_tor):
         raise InputError("--dp (dual plane) needs --ro and --dt: each plane has one ToR of a rail")
+    if options.rails is not None and not options.rail_optimized:
+        raise InputError("--rails is for rail-optimised networks; expected --ro, too")
     s = shape(options)
     if options.gpu_per_server % s.rails:
         raise InputError(f"--rails {s.rails} do not divide the {options.gpu_per_server} GPUs of a "

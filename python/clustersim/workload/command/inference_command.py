@@ -9,7 +9,7 @@ from clustersim import command, gpu_rows, notices
 from clustersim.errors import InputError
 from clustersim.whole_file import write_text
 from clustersim.workload.flags import exchange_flags, kernel_flags, model_flags
-from clustersim.workload.flags.parser import Parser
+from clustersim.workload.flags.parser import Parser, checked_name
 from clustersim.workload.kernels import gpus
 from clustersim.workload.plan import precision
 from clustersim.workload.result.written import Workload, write_facts
@@ -298,7 +298,7 @@ def _write(given: argparse.Namespace) -> Workload:
     directory = pathlib.Path(given.output_dir)
     _trace(given, directory)
     text, blocks = render(given, model, pools, gpu, served_by, own)
-    name = given.name or file_name(model, pools)
+    name = checked_name(given.name) or file_name(model, pools)
     path = directory / f"{name}.txt"
     directory.mkdir(parents=True, exist_ok=True)
     write_text(path, text)

@@ -12,7 +12,7 @@ from clustersim.errors import InputError
 from clustersim.whole_file import write_text
 from clustersim.workload.estimate import estimate, plans
 from clustersim.workload.flags import exchange_flags, kernel_flags, model_flags
-from clustersim.workload.flags.parser import Parser, spellings, tell_idle
+from clustersim.workload.flags.parser import Parser, checked_name, spellings, tell_idle
 from clustersim.workload.kernels import frameworks, gpus
 from clustersim.workload.megatron import megatron_line
 from clustersim.workload.model.transformer import Model
@@ -395,7 +395,7 @@ def _write_all(given: argparse.Namespace) -> Workload:
     _warn(given.parser, given)
     for line in warnings + gpu_rows.idle(gpu.name):
         notices.warn(line, "workload.py")
-    directory, name = pathlib.Path(given.output_dir), given.name or file_name(model, plan)
+    directory, name = pathlib.Path(given.output_dir), checked_name(given.name) or file_name(model, plan)
     written = _write(given, iteration, directory, name)
     facts = summary(iteration, used, gpu, warnings)
     step = estimate_step(given, iteration)

@@ -81,6 +81,11 @@ def find_model(given: argparse.Namespace) -> "Model":
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])).removeprefix("__root__").removeprefix("sizes.")
         subject = f"the model's {where}" if where else "the model"
+        words = {"value_error.number.not_gt": "more than", "value_error.number.not_ge": "at least",
+                 "value_error.number.not_le": "at most"}
+        if first["type"] in words:
+            raise InputError(f"{subject} are out of range; expected {words[first['type']]} "
+                             f"{first['ctx']['limit_value']}") from None
         raise InputError(f"{subject}: {first['msg']}; expected sizes that agree") from None
 
 

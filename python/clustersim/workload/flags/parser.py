@@ -3,29 +3,29 @@
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from typing import NoReturn
 
 from clustersim import command, notices
-from clustersim.errors import InputError, nearest
+from clustersim.errors import InputError
 
 
-class Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise InputError(f"{message}; expected the flags of --help")
+class Parser(command.Parser):
+    """That of commands whose flags have many names, of which a later one replaces an earlier one."""
 
     def parse_args(self, args: Sequence[str] | None = None,  # type: ignore[override]
                    namespace: None = None) -> argparse.Namespace:
-        given, more = self.parse_known_args(args, namespace)
-        for word in more:
-            flag = word.partition("=")[0]
-            kind = "flag" if flag.startswith("-") else "word of these flags"
-            raise InputError(f'"{flag}" is not a {kind}; expected the flags of '
-                             f'--help{nearest(flag, self._option_string_actions)}')
+        given = super().parse_args(args, namespace)
         command.tell_repetitions(self, sys.argv[1:] if args is None else args)  # Megatron-LM takes the last, too
         for name, value in vars(given).items():
             if value == "":  # else it would count as left out
                 raise InputError(f"--{name} is empty; expected a value")
         return given
+
+
+def checked_name(name: str | None) -> str | None:
+    """@return --name @raise InputError it leads into another directory"""
+    if name and "/" in name:
+        raise InputError(f'--name "{name}" has a slash; expected the name of a file; --output_dir has its directory')
+    return name
 
 
 OTHER_SPELLINGS = {"--num_experts": ["--experts"], "--moe_router_topk": ["--topk"],

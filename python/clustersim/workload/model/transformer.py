@@ -6,7 +6,7 @@ from typing import Any, Literal, Optional, Tuple, TypeVar
 from clustersim.pydantic_v1 import pydantic
 from clustersim.workload.model import mixer as mixers
 from clustersim.workload.model.mixer import LayerKind, Mixer
-from clustersim.workload.model.whole import NonNegativeInt, PositiveInt
+from clustersim.workload.model.whole import LayerCount, NonNegativeInt, PositiveInt
 
 Sizes = TypeVar("Sizes", bound=Mixer)
 
@@ -35,7 +35,7 @@ class Shape(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
 class Model(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
     """Sizes are numbers of elements; `layers` are transformer layers."""
     name: str
-    layers: PositiveInt
+    layers: LayerCount
     hidden: PositiveInt
     heads: PositiveInt
     kv_heads: PositiveInt

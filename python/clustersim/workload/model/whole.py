@@ -15,6 +15,7 @@ def _whole(value: Any) -> int:
 
 if TYPE_CHECKING:
     PositiveInt = int
+    LayerCount = int
     NonNegativeInt = int
 else:
     class _Whole:
@@ -25,6 +26,9 @@ else:
 
     class PositiveInt(_Whole, pydantic.PositiveInt):
         pass
+
+    class LayerCount(PositiveInt):
+        le = 10_000  # the published models have 160 at most; rows of millions would take hours
 
     class NonNegativeInt(_Whole, pydantic.NonNegativeInt):
         pass

@@ -169,6 +169,8 @@ def check(model: "Planned", plan: "Parallelism") -> None:
              f"{plan.world_size} GPUs", "TP x PP x CP x DP = world_size")
     for shaped in model.variants():
         _check_tensor_parallel(shaped, plan)
+    if plan.ep > 1 and not model.experts:
+        raise InputError(f"EP {plan.ep} for a model without experts; expected EP 1")
     _divides(plan.ep, max(model.experts, 1), f"EP {plan.ep} does not divide the model's {model.experts} experts",
              "a divisor of the experts")
     if model.experts:
