@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # bash completion of all programs of cluster-sim: flags as --help lists them, else files. A flag is what a line of the list
-# begins with, up to the wide gap or boost's "arg", and SimAI's short name in brackets behind it; not what a description names.
+# begins with, up to the wide gap; not what a description names.
 _cluster_sim()
 {
     local current=${COMP_WORDS[COMP_CWORD]}
@@ -8,7 +8,7 @@ _cluster_sim()
     if [[ $current == -* ]]; then
         local flags
         flags=$("$1" --help 2> /dev/null | sed -nE 's/^ {1,4}(-.*)/\1/p' |
-            sed -E 's/(  +| arg +)(\[-[A-Za-z_]+\])?.*/ \2/' | grep -oP -- '(?<![^ ,\[])--?[A-Za-z][-\w]*(?=[ ,\]]|$)')
+            sed -E 's/  +.*//' | grep -oP -- '(?<![^ ,\[])--?[A-Za-z][-\w]*(?=[ ,\]]|$)')
         mapfile -t COMPREPLY < <(compgen -W "$flags" -- "$current")
     fi
 }

@@ -294,6 +294,9 @@ MISTAKES = {
     "missing busbw": (["-w", "w.txt", "-busbw", "none.yaml"], "none.yaml"),
     "wrong busbw": (["-w", "w.txt", "-busbw", "bad.yaml"], "bad.yaml:2"),
     "missing topology": (["-w", "w.txt", "-n", "none"], "none"),
+    "servers that GPUs do not fill": (["-w", "w.txt", "-g", 16, "-g_p_s", 7], "16 GPUs do not fill servers of 7"),
+    "a rate beyond all links": (["-w", "w.txt", "-nv", "1e300"], "--nvlink is 1e300; expected GB/s, from"),
+    "a type in small letters": (["-w", "w.txt", "-g_type", "h100"], "; the nearest is H100"),
     "no directory": (["-w", "w.txt", "-r_f", "w.txt/out"], "w.txt/out"),
     "unknown algorithm": (["-w", "w.txt"], "NCCL_ALGO"),
 }
@@ -312,8 +315,8 @@ def test_a_mistake_is_one_line_and_status_2(tmp_path, mistake):
 
 def test_help_names_every_flag_of_simai():
     result = subprocess.run([PROGRAM, "--help"], capture_output=True, text=True, check=True)
-    for flag in ("-w", "-g", "-g_p_s", "-r]", "-r_f", "-nv", "-nic]", "-n_p_s", "-nic_t", "-g_type", "-busbw",
-                 "-v]", "-dp_o", "-ep_o", "-tp_o", "-pp_o", "-n "):
+    for flag in ("-w", "-g", "-g_p_s", "-r,", "-r_f", "-nv", "-nic,", "-n_p_s", "-nic_t", "-g_type", "-busbw",
+                 "-v,", "-dp_o", "-ep_o", "-tp_o", "-pp_o", "-n,"):
         assert flag in result.stdout
 
 

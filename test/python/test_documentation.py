@@ -272,16 +272,20 @@ def test_the_table_of_models_is_the_catalogue():
 
 
 COMMANDS = [*filter(lambda path: os.access(path, os.X_OK), sorted((ROOT / "scripts").glob("*.py"))),
-            ROOT / "topologies/gen_Topo_Template.py"]
+            ROOT / "topologies/gen_Topo_Template.py",
+            *(PROGRAMS / name for name in ("SimAI_simulator", "SimAI_analytical", "SimAI_phynet", "SimCCL", "qbb-flows",
+                                           "collective-perf"))]
 
 
 @pytest.mark.parametrize("script", COMMANDS, ids=lambda path: path.name)
 def test_help_says_first_what_a_command_does_and_names_defaults_as_such(script):
     """"(default: 8)", not "(8)"."""
     text = subprocess.run([script, "--help"], capture_output=True, text=True, check=True).stdout
-    bare = re.findall(r"\((?:\d[\w./]*|[a-z]\w+)\)", re.sub(r"\s+", " ", text.partition("options:")[2]))
+    flags = re.split(r"^(?:options|flags):\n", text, maxsplit=1, flags=re.MULTILINE)[-1]
+    bare = re.findall(r"\((?:\d[\w./]*|[a-z]\w+)\)", re.sub(r"\s+", " ", flags))
     assert set(bare) <= {"(default)"}
     assert text.index(".\n") < 700, "the first sentence comes after flags"
+    assert not re.search(r"^  -.* arg\b", flags, re.MULTILINE), "a value has no name of its own"
 
 
 def test_the_site_builds_without_a_warning(checkout):

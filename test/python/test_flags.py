@@ -276,14 +276,12 @@ COMMON = {"--help", "--help-conf", "--version", "--quiet",
 
 
 def spellings(line):
-    """The names that a line of --help gives a flag: a word of several letters with _ as with -, a letter, SimAI's short
-    one."""
-    names = re.match(r"  (?:-(\w) \[ )?--([\w-]+)", line)
+    """The names that a line of --help gives a flag: a word of several letters with _ as with -, and short ones."""
+    names = re.match(r"  ((?:-\w+, )*)--([\w-]+)", line)
     if not names:
         return set()
-    long = {f"--{names[2]}", f"--{names[2].replace('-', '_')}", f"--{names[2].replace('_', '-')}"}
-    short = re.search(r"\[(-\w+)\]", line)
-    return long | ({f"-{names[1]}"} if names[1] else set()) | ({short[1]} if short else set())
+    return {f"--{names[2]}", f"--{names[2].replace('-', '_')}", f"--{names[2].replace('_', '-')}",
+            *names[1].split(", ")} - {""}
 
 
 @pytest.mark.parametrize("program, section", [("SimAI_simulator", "SimAI_simulator"), ("SimAI_phynet", "SimAI_phynet"),

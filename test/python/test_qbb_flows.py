@@ -91,6 +91,7 @@ def test_run_json_tells_inputs_options_and_results(tmp_path):
     ({"conf": "LOSS_RECOVERY sack\n"}, "run.conf:1: LOSS_RECOVERY cannot be 'sack'; expected word or TypeId, gbn or irn, "
      "or a class derived from ns3::RdmaLossRecovery\n"),
     ({"flags": ["--set", "SEED=x"]}, "--set SEED=x: SEED cannot be 'x'"),
+    ({"flags": ["--set", "=3"]}, "--set =3: no key is named; expected KEY=value"),
     ({"conf": "MON_END 5\nCC_MODE 1\nMON_START 6\n"}, "run.conf:3: MON_END is before MON_START; expected a later time"),
     ({"conf": "MON_END 5\n", "flags": ["--set", "MON_START=6"]}, "--set MON_START=6: MON_END is before MON_START"),
     ({"conf": "KMIN 6000\nCC_MODE 1\nKMAX 5000\n"}, "run.conf:3: KMIN is larger than KMAX"),
@@ -121,6 +122,17 @@ def test_missing_files_are_named(tmp_path):
     assert result.returncode == 2 and "none.conf: cannot be read" in result.stderr
     result = subprocess.run([PROGRAM], capture_output=True, text=True)
     assert result.returncode == 2 and "no configuration file" in result.stderr
+
+
+def test_a_topology_and_flows_need_no_configuration(tmp_path):
+    """Defaults are those of an empty file."""
+    assert run(tmp_path, conf="").returncode == 0
+    done = subprocess.run([PROGRAM, "-n", "topology.txt", "-f", "flow.txt", "-o", "plain"], cwd=tmp_path,
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "plain/fct.txt").read_bytes() == (tmp_path / "out/fct.txt").read_bytes()
+    done = subprocess.run([PROGRAM, "-n", "topology.txt"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
 
 
 def test_flows_that_cannot_finish_are_named_and_the_status_is_1(tmp_path):

@@ -132,6 +132,24 @@ def test_connections_are_of_the_kinds_that_the_algorithm_makes(tmp_path, argumen
     assert sum(size.values()) == sum(int(row["flow_size"]) for row in rows)
 
 
+@pytest.mark.parametrize("words, message", [
+    (["--nNodes", 10**8], "--nNodes 100000000 with 8 GPUs each; expected at most 10000000 GPUs"),
+    (["--op", "AllReduc"], "unknown --op AllReduc; expected a collective that --help lists; the nearest is AllReduce"),
+    (["--gpu_type", "h100"], "; the nearest is H100"),
+    (["--nic", "1e300"], "--nic is 1e300; expected Gb/s, from 0.000001 to 10000000"),
+])
+def test_what_no_machine_has_is_refused(tmp_path, words, message):
+    result = simccl(tmp_path, *words)
+    assert (result.returncode, result.stderr.count("\n")) == (2, 1) and message in result.stderr
+
+
+@pytest.mark.parametrize("words, flag", [(["--root", 3], "--root"), (["--op", "Barrier", "--size", 8], "--size")])
+def test_flags_without_effect_are_told(tmp_path, words, flag):
+    result = simccl(tmp_path, *words)
+    assert result.returncode == 0 and result.stderr.startswith(f"warning: {flag} has no effect: ")
+    assert simccl(tmp_path, "--op", "Broadcast", "--root", 3).stderr == ""
+
+
 def test_more_ranks_than_gpus_are_refused(tmp_path):
     n = servers(tmp_path / "n.txt", 1, gpus=4)
     result = simccl(tmp_path, "-n", n, "--nRanks", 5)

@@ -15,6 +15,10 @@ namespace
 {
 
 constexpr const char* USAGE_OF_FLOWS = "qbb-flows [CONF] [flags]";
+constexpr const char* PURPOSE_OF_FLOWS =
+    "Simulates RoCE flows on a network packet by packet, as the HPCC simulator does:\n"
+    "completion times, queues, pauses and rates.\n\n"
+    "    qbb-flows conf/SimAI.conf -n TOPOLOGY -f FLOWS -o results/flows";
 constexpr const char* NOTES = "\nAny ns-3 attribute default or global value is a flag too:\n"
                               "  --ns3::RdmaHw::DataOverhead=52 --RngRun=3\n";
 
@@ -22,14 +26,26 @@ void
 DescribeFlags(ProgramFlags& flags, FlowsOptions& options)
 {
     using enum FlagSubject;
-    flags.Add(Model, "network-conf,c", options.conf, "configuration file (SimAI.conf syntax)");
-    flags.Add(Model, "network-topo,n", options.topology, "topology file; else TOPOLOGY_FILE");
-    flags.Add(Traffic, "flows,f", options.flows, "flow file; else FLOW_FILE");
+    flags.Add(Model,
+              "network-conf,c FILE",
+              options.conf,
+              "configuration of the network (default: that of each key)");
+    flags.Add(Model,
+              "network-topo,n FILE",
+              options.topology,
+              "topology (default: TOPOLOGY_FILE of the configuration)");
+    flags.Add(Traffic,
+              "flows,f FILE",
+              options.flows,
+              "flows (default: FLOW_FILE of the configuration)");
     flags.Add(Output,
-              "output,o",
+              "output,o DIR",
               options.output,
-              "output directory; else results/<flows>_<topology>");
-    flags.Add(Model, "set", options.keys, "KEY=VALUE, wins over the file; may repeat");
+              "directory for the results (default: results/<flows>_<topology>_<conf>)");
+    flags.Add(Model,
+              "set KEY=VALUE",
+              options.keys,
+              "key of the configuration, which wins over the file; may repeat");
     flags.Add(Model,
               "check",
               options.check,
@@ -37,10 +53,10 @@ DescribeFlags(ProgramFlags& flags, FlowsOptions& options)
     flags.Add(Limit,
               {"thread,t",
                AtLeast(options.threads, 1, "1 or more threads"),
-               "threads to run on, at most one per server; results do not depend on their number"});
-    flags.Add(Model, "pcap", options.pcap, "NODE:PORT to capture; may repeat");
+               "threads, at most one per server; results do not depend on their number"});
+    flags.Add(Model, "pcap NODE:PORT", options.pcap, "port to capture in a pcap file; may repeat");
     AddLimits(flags, options.limits);
-    flags.Add(Output, "quiet,q", options.quiet, "print nothing but warnings and errors");
+    flags.Add(Output, "quiet,q", options.quiet, "print only warnings and errors");
 }
 
 } // namespace
@@ -50,7 +66,7 @@ FlowsOptions::Parse(const std::vector<std::string>& arguments)
 {
     FlowsOptions options;
     options.check = RunFailures::IsDefault();
-    ProgramFlags flags(USAGE_OF_FLOWS);
+    ProgramFlags flags(USAGE_OF_FLOWS, PURPOSE_OF_FLOWS);
     ProgramQuestions questions;
     AddQuestions(flags, questions, true);
     DescribeFlags(flags, options);
@@ -72,9 +88,9 @@ FlowsOptions::Parse(const std::vector<std::string>& arguments)
     {
         return options;
     }
-    if (options.conf.empty())
+    if (options.conf.empty() && (options.topology.empty() || options.flows.empty()))
     {
-        RefuseFlag("no configuration file", "qbb-flows CONF or -c CONF");
+        RefuseFlag("no configuration file", "qbb-flows CONF, or -n TOPOLOGY and -f FLOWS");
     }
     return options;
 }

@@ -77,7 +77,7 @@ Locate(Parameter<std::string>& path,
 FabricConf
 ReadConf(const FlowsOptions& options, std::vector<GivenAttribute>& attributes)
 {
-    FabricConf conf = FabricConf::Read(options.conf);
+    FabricConf conf = options.conf.empty() ? FabricConf() : FabricConf::Read(options.conf);
     conf.SetFromFlags(options.keys);
     conf.Check();
     conf.Apply();
@@ -100,7 +100,10 @@ ReadConf(const FlowsOptions& options, std::vector<GivenAttribute>& attributes)
 void
 RecordInputs(RunRecord& record, const FlowsOptions& options, const FabricConf& conf)
 {
-    record.AddInput("configuration", conf.source);
+    if (!conf.source.empty())
+    {
+        record.AddInput("configuration", conf.source);
+    }
     record.AddInput("topology", conf.topologyFile);
     record.AddInput("flows", conf.flowFile);
     record.Set("seed", RngSeedManager::GetSeed());
@@ -236,8 +239,8 @@ FlowsRun::GetOutput() const
         return std::filesystem::path(path).stem().string();
     };
     return {"results/" + stem(m_conf.flowFile) + "_" +
-                std::filesystem::path(*m_conf.topologyFile).filename().string() + "_" +
-                stem(m_options.conf),
+                std::filesystem::path(*m_conf.topologyFile).filename().string() +
+                (m_options.conf.empty() ? "" : "_" + stem(m_options.conf)),
             "",
             std::move(results)};
 }

@@ -13,6 +13,7 @@
 #include <boost/algorithm/string/join.hpp>
 #include <cctype>
 #include <map>
+#include <span>
 #include <sstream>
 
 namespace AstraSim
@@ -37,6 +38,61 @@ bool
 IsWord(const std::string& written)
 {
     return written.size() > 1 && std::isalpha(static_cast<unsigned char>(written[1]));
+}
+
+/// @return the value of a flag in --help, if the flag does not say it
+std::string
+PlaceholderOf(const ns3::RowValue& value)
+{
+    if (!value.words.empty())
+    {
+        return "{" + boost::algorithm::join(value.words, ",") + "}";
+    }
+    return value.kind == ns3::RowValue::Kind::Number ? "N" : "TEXT";
+}
+
+/// @return names and value of a flag, as "-t, --thread N"
+std::string
+NamesOf(const ProgramFlags::Flag& flag)
+{
+    std::string text = flag.letter ? std::string("-") + flag.letter + ", " : "";
+    for (std::string alias : std::span(flag.names).subspan(1))
+    {
+        std::ranges::replace(alias, '-', '_');
+        text += "-" + alias + ", ";
+    }
+    text += "--" + flag.name;
+    return flag.isSwitch ? text
+                         : text + (flag.alone.empty() ? " " + flag.placeholder
+                                                      : "[=" + flag.placeholder + "]");
+}
+
+/// @return the sentence of a flag with its default, unless it has one in words
+std::string
+SentenceOf(const ProgramFlags::Flag& flag)
+{
+    const bool hasDefault =
+        flag.value.standard.empty() || flag.sentence.find("(default") != std::string::npos;
+    return flag.sentence + (hasDefault ? "" : " (default: " + flag.value.standard + ")");
+}
+
+/// @return a text in lines of 79 characters, all but the first of which are indented
+std::string
+Wrap(const std::string& text, std::size_t indent)
+{
+    constexpr std::size_t WIDTH = 79;
+    std::istringstream words(text);
+    std::string result;
+    std::size_t column = indent;
+    for (std::string word; words >> word;)
+    {
+        const bool isFirst = result.empty();
+        const bool fits = column + 1 + word.size() <= WIDTH;
+        result += isFirst ? "" : fits ? " " : "\n" + std::string(indent, ' ');
+        column = isFirst || !fits ? indent + word.size() : column + 1 + word.size();
+        result += word;
+    }
+    return result;
 }
 
 } // namespace
@@ -128,9 +184,9 @@ ProgramFlags::Flag::Spelt() const
     return letter ? std::string("-") + letter : "--" + name;
 }
 
-ProgramFlags::ProgramFlags(std::string usage, bool showsDefaults)
+ProgramFlags::ProgramFlags(std::string usage, std::string purpose)
     : m_usage(std::move(usage)),
-      m_showsDefaults(showsDefaults)
+      m_purpose(std::move(purpose))
 {
 }
 
@@ -138,6 +194,10 @@ ProgramFlags::Flag&
 ProgramFlags::Add(FlagSubject subject, ns3::Row row)
 {
     Flag& flag = m_flags.emplace_back(Flag{std::move(row)});
+    const std::size_t blank = flag.name.find(' ');
+    flag.placeholder =
+        blank == std::string::npos ? PlaceholderOf(flag.value) : flag.name.substr(blank + 1);
+    flag.name = flag.name.substr(0, blank);
     const std::size_t comma = flag.name.find(',');
     flag.letter = comma == std::string::npos ? '\0' : flag.name.back();
     flag.name = flag.name.substr(0, comma);
@@ -173,7 +233,7 @@ ProgramFlags::Find(const std::string& written) const
 po::options_description
 ProgramFlags::Describe() const
 {
-    po::options_description all(m_usage);
+    po::options_description all;
     for (const Flag& flag : m_flags)
     {
         auto* value = flag.isSwitch ? nullptr : po::value<std::string>();
@@ -181,15 +241,9 @@ ProgramFlags::Describe() const
         {
             value->implicit_value(flag.alone);
         }
-        if (value && m_showsDefaults && !flag.value.standard.empty())
-        {
-            value->default_value(flag.value.standard);
-        }
         const std::string names = flag.name + (flag.letter ? std::string(",") + flag.letter : "");
         const po::value_semantic* semantic = value;
-        all.add_options()(names.c_str(),
-                          semantic ? semantic : po::bool_switch(),
-                          flag.sentence.c_str());
+        all.add_options()(names.c_str(), semantic ? semantic : po::bool_switch());
     }
     return all;
 }
@@ -360,9 +414,17 @@ ProgramFlags::GetRecorded() const
 std::string
 ProgramFlags::Help() const
 {
-    std::ostringstream text;
-    text << Describe();
-    return text.str();
+    constexpr std::size_t SENTENCES = 24; ///< the column at which they begin
+    std::string text =
+        "usage: " + m_usage + "\n\n" + (m_purpose.empty() ? "" : m_purpose + "\n\n") + "flags:\n";
+    for (const Flag& flag : m_flags)
+    {
+        const std::string names = "  " + NamesOf(flag);
+        const std::size_t gap = names.size() + 2 <= SENTENCES ? SENTENCES - names.size() : 0;
+        text += names + (gap ? std::string(gap, ' ') : "\n" + std::string(SENTENCES, ' ')) +
+                Wrap(SentenceOf(flag), SENTENCES) + "\n";
+    }
+    return text;
 }
 
 void

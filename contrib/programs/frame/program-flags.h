@@ -134,7 +134,7 @@ Any(T& target)
  *
  * @code
  * ProgramFlags flags("program FILE [flags]");
- * flags.Add(FlagSubject::Traffic, {"passes,p", AtLeast(options.passes, 1), "number of iterations"})
+ * flags.Add(FlagSubject::Traffic, {"passes,p N", AtLeast(options.passes, 1), "iterations"})
  *     .Record("passes", options.passes);
  * const auto unknown = flags.Read({"-p", "3"});
  * @endcode
@@ -172,7 +172,8 @@ class ProgramFlags
         FlagSubject subject{FlagSubject::Model};
         std::vector<std::string> names{}; ///< the long one first
         char letter{0};
-        bool isSwitch{false}; ///< without a value
+        bool isSwitch{false};      ///< without a value
+        std::string placeholder{}; ///< the value in --help, such as FILE
         std::string alone{};
         std::string sameAs{};
         std::string recordedAs{}; ///< empty: run.json does not have it
@@ -180,13 +181,14 @@ class ProgramFlags
         bool isGiven{false};
     };
 
-    /// @param usage first line of --help @param showsDefaults whether --help has all defaults
-    explicit ProgramFlags(std::string usage, bool showsDefaults = false);
+    /// @param usage first line of --help @param purpose sentences below it
+    explicit ProgramFlags(std::string usage, std::string purpose = "");
 
     ProgramFlags(const ProgramFlags&) = delete;
     ProgramFlags& operator=(const ProgramFlags&) = delete;
 
-    /// Add a flag. @param row its name is the long name, or "name,l" with a letter
+    /// Add a flag. @param row its name is the long name, or "name,l" with a letter; then a blank
+    /// and the placeholder of its value in --help may follow
     Flag& Add(FlagSubject subject, ns3::Row row);
 
     /// Add a flag with any text or any whole number. A list gets one value more each time.
@@ -226,7 +228,7 @@ class ProgramFlags
     /// @return the values of Flag::Record(), given or not, by their names
     nlohmann::ordered_json GetRecorded() const;
 
-    /// @return the flags with their sentences, for --help
+    /// @return usage, purpose, and the flags with their sentences and defaults, for --help
     std::string Help() const;
 
   private:
@@ -239,7 +241,7 @@ class ProgramFlags
     void RefuseTwice() const;
 
     std::string m_usage;
-    bool m_showsDefaults;
+    std::string m_purpose;
     std::deque<Flag> m_flags; ///< a flag stays where it is
     std::vector<boost::program_options::option> m_given;
 };

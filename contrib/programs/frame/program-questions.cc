@@ -17,19 +17,19 @@ void
 AddQuestions(ProgramFlags& flags, ProgramQuestions& questions, bool hasFabric)
 {
     using enum FlagSubject;
-    flags.Add(Question, "help,h", questions.help, "this text");
+    flags.Add(Question, "help,h", questions.help, "print this text and exit");
     if (hasFabric)
     {
         flags.Add(Question,
                   "help-conf",
                   questions.configuration,
-                  "the keys of a configuration file");
+                  "print the keys of configuration files and exit");
         flags.Add(Question,
-                  "PrintAttributes",
+                  "PrintAttributes CLASS",
                   questions.attributes,
-                  "the attributes of a class of ns-3, such as ns3::RdmaDcqcn");
+                  "print the attributes of a class of ns-3, such as ns3::RdmaDcqcn, and exit");
     }
-    flags.Add(Question, "version", questions.version, "the version of the program");
+    flags.Add(Question, "version", questions.version, "print the version and exit");
 }
 
 std::string

@@ -53,23 +53,24 @@ void
 AddTimeLimit(ProgramFlags& flags, RunLimits& limits, const std::string& help)
 {
     flags.Add(FlagSubject::Limit,
-              {"max-time", ns3::Parsed(limits.seconds, ReadSeconds, TIMES), help});
+              {"max-time T", ns3::Parsed(limits.seconds, ReadSeconds, TIMES), help});
 }
 
 void
 AddMemoryLimit(ProgramFlags& flags, RunLimits& limits, const std::string& help)
 {
     flags.Add(FlagSubject::Limit,
-              {"max-memory", ns3::Parsed(limits.memoryBytes, ReadMemory, SIZES), help});
+              {"max-memory SIZE", ns3::Parsed(limits.memoryBytes, ReadMemory, SIZES), help});
 }
 
 void
 AddProgressInterval(ProgramFlags& flags, RunLimits& limits)
 {
-    flags.Add(FlagSubject::Output,
-              {"progress-interval",
-               ns3::Parsed(limits.progressSeconds, ReadSeconds, TIMES, "1min"),
-               "time between two reports of progress, in run.json and as lines off a terminal"});
+    flags.Add(
+        FlagSubject::Output,
+        {"progress-interval T",
+         ns3::Parsed(limits.progressSeconds, ReadSeconds, TIMES, "1min"),
+         "time between two reports of progress, in run.json and, without a terminal, as lines"});
 }
 
 void
@@ -78,12 +79,13 @@ AddLimits(ProgramFlags& flags, RunLimits& limits)
     AddTimeLimit(
         flags,
         limits,
-        "stop after this wall time (90s, 10min), write results so far and say what is missing");
+        "stop after this time on the clock, such as 90s or 10min, write the results so far and "
+        "name those that are missing");
     flags.Add(FlagSubject::Model, // as it cuts off traffic
-              {"max-sim-time",
+              {"max-sim-time T",
                ns3::Parsed(limits.simulated, ReadTime, TIMES),
-               "the same after this simulated time (2ms)"});
-    AddMemoryLimit(flags, limits, "the same when this much memory is in use (4GiB)");
+               "the same after this simulated time, such as 2ms"});
+    AddMemoryLimit(flags, limits, "the same when this much memory is in use, such as 4GiB");
     AddProgressInterval(flags, limits);
 }
 

@@ -3,6 +3,7 @@
  */
 #include "analytical-options.h"
 
+#include "parallel-size-flags.h"
 #include "programs/frame/program-flags.h"
 #include "programs/frame/program-questions.h"
 
@@ -14,8 +15,14 @@ namespace AstraSim
 namespace
 {
 
-constexpr const char* USAGE_OF_ANALYTICAL =
-    "SimAI_analytical -w WORKLOAD -g GPUS [flags]; in brackets SimAI's short flag";
+constexpr double LEAST_GBPS = 1e-6;
+constexpr double MOST_GBPS = 1e6;
+constexpr const char* RATES = "GB/s, from 0.000001 to 1000000";
+constexpr const char* USAGE_OF_ANALYTICAL = "SimAI_analytical -w WORKLOAD -g GPUS [flags]";
+constexpr const char* PURPOSE_OF_ANALYTICAL =
+    "Estimates a workload without a network: each collective takes the time of its\n"
+    "flows on an idle network, or that of a bus bandwidth of yours.\n\n"
+    "    SimAI_analytical -w workloads/gpt_1024g_tp8_pp8.txt -g 1024 -nic 48.5";
 constexpr const char* NOTES_OF_ANALYTICAL =
     "\nEnvironment: AS_NVLS_ENABLE AS_NVLSTREE_ENABLE AS_RING_CHANNELS AS_NV_CHANNELS\n"
     "  AS_GPU_TYPE AS_NET_BW AS_SEND_LAT AS_LOG_LEVEL NCCL_ALGO NCCL_PROTO\n"
@@ -29,46 +36,49 @@ AddMachine(ProgramFlags& flags, AnalyticalOptions& options)
 {
     using enum FlagSubject;
     flags.Add(Model,
-              "network-topo,n",
+              "network-topo,n FILE",
               options.topology,
-              "topology file that GPUs, GPUs per server, types and bandwidths are taken from");
-    flags.Add(Model, {"gpus,g", AboveZero(options.gpus), "GPUs; else the workload's"});
+              "topology that gives GPUs, GPUs per server, types and bandwidths");
+    flags.Add(Model, {"gpus,g", AboveZero(options.gpus), "GPUs (default: the workload's)"});
     flags
         .Add(Model,
-             {"gpus-per-server",
-              AboveZero(options.gpusPerServer),
-              "[-g_p_s] GPUs per server; else 8"})
+             {"gpus-per-server", AboveZero(options.gpusPerServer), "GPUs per server (default: 8)"})
         .Alias({"g-p-s"});
     flags
-        .Add(Model, "gpu-type", options.gpuType, "[-g_type] A100 A800 H100 H800 H20 ...; else H100")
+        .Add(Model,
+             "gpu-type NAME",
+             options.gpuType,
+             "GPU type, such as A100 or B200 (default: H100)")
         .Alias({"g-type"});
     flags.Add(Model,
-              "gpu-table",
+              "gpu-table FILE",
               options.gpuTable,
-              "rows of GPU types besides the built-in ones (YAML)");
+              "further GPU types (YAML) (default: AS_GPU_TABLE, or none)");
     flags
         .Add(Model,
-             {"nvlink",
-              AboveZero(options.nvlinkGBps),
-              "[-nv] GB/s of a GPU's NVLinks; else the type's"})
+             {"nvlink X",
+              Within(options.nvlinkGBps, LEAST_GBPS, MOST_GBPS, RATES),
+              "GB/s of a GPU's NVLinks (default: the type's)"})
         .Alias({"nv"});
     flags
         .Add(Model,
-             {"nic-busbw", AboveZero(options.nicGBps), "[-nic] GB/s of a NIC; else the type's"})
+             {"nic-busbw X",
+              Within(options.nicGBps, LEAST_GBPS, MOST_GBPS, RATES),
+              "GB/s of a NIC (default: the type's)"})
         .Alias({"nic"});
     flags
         .Add(Model,
              {"nic-per-server",
               AboveZero(options.nicsPerServer),
-              "[-n_p_s] NICs; else the topology's, or one per GPU"})
+              "NICs of a server (default: the topology's, or one per GPU)"})
         .Alias({"n-p-s"});
-    flags.Add(Model, "nic-type", options.nicType, "[-nic_t] cx6, cx7 or bf3; else cx7")
+    flags.Add(Model, "nic-type NAME", options.nicType, "NIC: cx6, cx7 or bf3 (default: cx7)")
         .Alias({"nic-t"});
     flags
         .Add(Model,
-             "bus-bandwidth",
+             "bus-bandwidth FILE",
              options.busbw,
-             "[-busbw] file with the bus bandwidth of each collective; else NCCL's cost model")
+             "bus bandwidths of collectives (YAML) (default: none; flows on an idle network)")
         .Alias({"busbw"});
 }
 
@@ -80,7 +90,9 @@ AddOverlaps(ProgramFlags& flags, AnalyticalOptions& options)
                          std::initializer_list<const char*> aliases,
                          auto& ratio,
                          const char* help) {
-        flags.Add(FlagSubject::Model, {name, Within(ratio, 0, 1, "a ratio from 0 to 1"), help})
+        flags
+            .Add(FlagSubject::Model,
+                 {std::string(name) + " X", Within(ratio, 0, 1, "a ratio from 0 to 1"), help})
             .Alias(aliases);
     };
     const auto of = [&](GroupKind kind) -> double& {
@@ -89,43 +101,41 @@ AddOverlaps(ProgramFlags& flags, AnalyticalOptions& options)
     add("tp-overlap-ratio",
         {"tp-o", "tp-overlap"},
         of(GroupKind::Tp),
-        "[-tp_o] 0 to 1, of TP communication");
-    add("dp-overlap-ratio",
-        {"dp-o", "dp-overlap"},
-        of(GroupKind::Dp),
-        "[-dp_o] the same of DP and DP_EP");
-    add("ep-overlap-ratio", {"ep-o", "ep-overlap"}, of(GroupKind::Ep), "[-ep_o] the same of EP");
+        "share of TP communication that computation hides, 0 to 1");
+    add("dp-overlap-ratio", {"dp-o", "dp-overlap"}, of(GroupKind::Dp), "the same for DP and DP_EP");
+    add("ep-overlap-ratio", {"ep-o", "ep-overlap"}, of(GroupKind::Ep), "the same for EP");
     add("pp-overlap-ratio",
         {"pp-o", "pp-overlap"},
         options.pipelineOverlap,
-        "[-pp_o] the same of PP; else 1, or 0 for micro lines");
+        "the same for PP (default: 1, or 0 for micro lines)");
 }
 
 void
 DescribeFlags(ProgramFlags& flags, AnalyticalOptions& options)
 {
     using enum FlagSubject;
-    flags.Add(Traffic, "workload,w", options.workload, "workload file");
+    flags.Add(Traffic, "workload,w FILE", options.workload, "workload");
     AddMachine(flags, options);
     AddOverlaps(flags, options);
-    flags.Add(Output, "result", options.prefix, "[-r] what names of result files begin with")
+    flags.Add(Output, "result PREFIX", options.prefix, "beginning of the names of result files")
         .Alias({"r"});
     flags
         .Add(Output,
-             "result-folder",
+             "result-folder DIR",
              options.folder,
-             "[-r_f] directory; else results, without -r results/<workload>_analytical")
+             "directory for the results (default: results; without -r "
+             "results/<workload>_analytical)")
         .Alias({"r-f", "o", "output"});
     flags
         .Add(Output,
-             {"visual", ns3::Flag(options.visual), "[-v] 1: also draw where the time goes (SVG)"})
+             {"visual 0|1",
+              ns3::Flag(options.visual),
+              "also draw a picture of where the time goes (SVG) (default: 0)"})
         .Alias({"v"});
-    flags.Add(Traffic, {"passes", AtLeast(options.passes, 1), "number of iterations"});
-    flags.Add(Traffic, "tp", options.sizes.tp, "tensor parallel size, for micro lines");
-    flags.Add(Traffic, "ep", options.sizes.ep, "expert parallel size, for micro lines");
-    flags.Add(Traffic, "pp", options.sizes.pp, "pipeline stages, for micro lines");
+    flags.Add(Traffic, {"passes", AtLeast(options.passes, 1), "iterations"});
+    AddParallelSizes(flags, options.sizes);
     AddLimits(flags, options.limits);
-    flags.Add(Output, "quiet,q", options.quiet, "print nothing but warnings and errors");
+    flags.Add(Output, "quiet,q", options.quiet, "print only warnings and errors");
 }
 
 /// @return the arguments with a value for every -v, which SimAI lets stand alone
@@ -154,7 +164,7 @@ AnalyticalOptions::Parse(const std::vector<std::string>& arguments,
                          const NcclOptions::Lookup& environment)
 {
     AnalyticalOptions options;
-    ProgramFlags flags(USAGE_OF_ANALYTICAL);
+    ProgramFlags flags(USAGE_OF_ANALYTICAL, PURPOSE_OF_ANALYTICAL);
     ProgramQuestions questions;
     AddQuestions(flags, questions, false);
     DescribeFlags(flags, options);

@@ -4,6 +4,7 @@
 #include "collective-perf-options.h"
 
 #include "network-kind-flags.h"
+#include "programs/frame/ns3-flags.h"
 #include "programs/frame/program-flags.h"
 #include "programs/frame/program-questions.h"
 #include "run-environment.h"
@@ -24,6 +25,10 @@ namespace
 constexpr double MAX_LAUNCH_US = 1e6;
 
 constexpr const char* USAGE_OF_PERF = "collective-perf TEST -b 8 -e 1G -f 2 --network-topo FILE";
+constexpr const char* PURPOSE_OF_PERF =
+    "Measures a collective on a simulated network as nccl-tests does on a real one,\n"
+    "with its flags and its table.\n\n"
+    "    all_reduce_perf -b 8 -e 1G -f 2 --network flow --network-topo TOPOLOGY";
 
 constexpr CollectiveTest TESTS[] = {
     {"all_reduce_perf", CollectiveOp::AllReduce, true, false, false},
@@ -79,7 +84,7 @@ constexpr AbsentFlag IDLE[] = {
     {"cudagraph,G", "a launch takes --launch-us, out of a CUDA graph or not"},
     {"report_cputime,C", "the table has the times of GPUs; those of CPUs are not modelled"},
     {"local_register,R",
-     "registered buffers (1) and symmetric memory (2) are not modelled, nor SHARP with NVLS and "
+     "registered buffers, 1, and symmetric memory, 2, are not modelled, nor SHARP with NVLS and "
      "the copy engines, which need them"},
     {"per_iter_skip,K", "iterations repeat each other, so there are no statistics"},
     {"device_cta_count,V", "kernels other than NCCL's own are not modelled"},
@@ -103,12 +108,16 @@ void
 AddSizes(ProgramFlags& flags, CollectivePerfOptions& options, RawPerfFlags& raw)
 {
     using enum FlagSubject;
-    flags.Add(Traffic, "minbytes,b", raw.minBytes, "smallest size: 8, 64K, 32M, 1G");
-    flags.Add(Traffic, "maxbytes,e", raw.maxBytes, "largest size");
-    flags.Add(Traffic, "stepbytes,i", raw.stepBytes, "bytes added to each size to get the next");
-    flags.Add(
-        Traffic,
-        {"stepfactor,f", AtLeast(options.stepFactor, 1), "factor from each size to the next"});
+    flags.Add(Traffic, "minbytes,b SIZE", raw.minBytes, "smallest size, such as 8, 64K or 1G");
+    flags.Add(Traffic, "maxbytes,e SIZE", raw.maxBytes, "largest size");
+    flags.Add(Traffic,
+              "stepbytes,i SIZE",
+              raw.stepBytes,
+              "bytes added to each size to get the next");
+    flags.Add(Traffic,
+              {"stepfactor,f",
+               AtLeast(options.stepFactor, 1),
+               "factor from each size to the next (default: 1, -i counts)"});
     flags.Add(Traffic, {"iters,n", AtLeast(options.iterations, 1), "timed iterations"});
     flags.Add(Traffic,
               {"agg_iters,m",
@@ -117,11 +126,10 @@ AddSizes(ProgramFlags& flags, CollectivePerfOptions& options, RawPerfFlags& raw)
     flags.Add(Traffic,
               "warmup_iters,w",
               options.warmUps,
-              "0: none; else one iteration per size is not timed");
-    flags.Add(Traffic,
-              {"run_cycles,N",
-               AtLeast(options.cycles, 1),
-               "how many times to run and print the whole table"});
+              "iterations that are not timed: 0, or one for each size, whatever the number");
+    flags.Add(
+        Traffic,
+        {"run_cycles,N", AtLeast(options.cycles, 1), "runs, each of which prints the whole table"});
 }
 
 /// One of some words, or "all".
@@ -147,15 +155,18 @@ AddRanks(ProgramFlags& flags, CollectivePerfOptions& options, RawPerfFlags& raw)
     flags.Add(Traffic,
               "processes",
               options.processes,
-              "as mpirun -np; else as many as the topology has GPUs for");
-    flags.Add(Traffic, "check,c", options.checks, "0: #wrong is N/A; else it is 0");
+              "processes, as mpirun -np (default: as many as the topology has GPUs for)");
+    flags.Add(Traffic, "check,c", options.checks, "#wrong is N/A with 0, and 0 otherwise");
     flags.Add(Traffic,
-              {"op,o",
+              {"op,o NAME",
                OneOrAll(raw.reduction, {std::begin(REDUCTIONS), std::end(REDUCTIONS)}),
-               "sum, prod, max, min, avg, mulsum or all"});
+               "reduction: sum, prod, max, min, avg, mulsum or all"});
     std::vector<std::string> types;
     std::ranges::transform(TYPES, std::back_inserter(types), &ElementType::name);
-    flags.Add(Traffic, {"datatype,d", OneOrAll(raw.type, types), "float, half, ... or all"});
+    flags.Add(Traffic,
+              {"datatype,d TYPE",
+               OneOrAll(raw.type, types),
+               "type of the elements, such as half or bfloat16, or all"});
     const auto parseRoot = [](std::string_view text) -> std::optional<int64_t> {
         if (text == "-1" || text == "all")
         {
@@ -164,22 +175,24 @@ AddRanks(ProgramFlags& flags, CollectivePerfOptions& options, RawPerfFlags& raw)
         return ns3::WholeWithin(text, 0, INT32_MAX);
     };
     flags.Add(Traffic,
-              {"root,r",
+              {"root,r RANK",
                ns3::Parsed(options.root, parseRoot, "a rank, or -1 for each in turn"),
-               "root; -1: each rank in turn"});
-    flags.Add(Traffic,
-              {"blocking,z",
-               Within(options.blocking, 0, 3, "0, 1, 2 or 3"),
-               "0, 2: iterations follow each other on each rank; 1, 3: all ranks finish one before "
-               "the next"});
-    flags.Add(Traffic,
-              {"average,a",
-               ns3::Word(options.rankTime,
-                         {{"0", RankTime::Rank0},
-                          {"1", RankTime::Average},
-                          {"2", RankTime::Smallest},
-                          {"3", RankTime::Largest}}),
-               "time of rank 0 (0), average (1), min (2), max (3)"});
+               "root of the operation; -1 for each rank in turn (default: 0)"});
+    flags.Add(
+        Traffic,
+        {"blocking,z",
+         Within(options.blocking, 0, 3, "0, 1, 2 or 3"),
+         "iterations follow each other on each rank (0, 2), or all ranks finish one before the "
+         "next (1, 3)"});
+    flags.Add(
+        Traffic,
+        {"average,a",
+         ns3::Word(options.rankTime,
+                   {{"0", RankTime::Rank0},
+                    {"1", RankTime::Average},
+                    {"2", RankTime::Smallest},
+                    {"3", RankTime::Largest}}),
+         "time in the table: 0 is that of rank 0, 1 the average, 2 the smallest, 3 the largest"});
 }
 
 /// Add the flags of nccl-tests that do nothing here, and those that are refused.
@@ -190,18 +203,21 @@ AddOthers(ProgramFlags& flags, RawPerfFlags& raw)
     for (std::size_t i = 0; i < std::size(IDLE); ++i)
     {
         flags.Add(Model, IDLE[i].names, raw.idle[i], "no effect: " + std::string(IDLE[i].why))
-            .HasNone(IDLE[i].why, [&value = raw.idle[i]] { return value > 0; });
+            .HasNone(IDLE[i].why, [&value = raw.idle[i]] { return value > 0; })
+            .value.standard.clear();
     }
     for (std::size_t i = 0; i < std::size(ABSENT); ++i)
     {
         const std::string expected = "0: " + std::string(ABSENT[i].why);
-        flags.Add(Model,
-                  {ABSENT[i].names,
-                   Within(raw.absent[i], 0, 0, expected),
-                   "0 only: " + std::string(ABSENT[i].why)});
+        flags
+            .Add(Model,
+                 {ABSENT[i].names,
+                  Within(raw.absent[i], 0, 0, expected),
+                  "0 only: " + std::string(ABSENT[i].why)})
+            .value.standard.clear();
     }
     flags.Add(Output,
-              {"output_file,J",
+              {"output_file,J FILE",
                {"no -J: the table goes to standard output", [](std::string_view) { return false; }},
                "refused: the table goes to standard output"});
 }
@@ -212,37 +228,53 @@ AddSimulation(ProgramFlags& flags, CollectivePerfOptions& options, NetworkKindFl
 {
     using enum FlagSubject;
     RunOptions& run = options.run;
-    flags.Add(Traffic, "network-topo", run.topology, "topology file; else TOPOLOGY_FILE");
-    flags.Add(Traffic, "network-conf", run.conf, "SimAI.conf; else the defaults");
-    AddNetwork(flags, run, "packet, flow or analytical");
-    AddFastForward(flags, run, "simulate what repeats once: off, on, exact or verify");
+    flags.Add(Traffic,
+              "network-topo FILE",
+              run.topology,
+              "topology (default: TOPOLOGY_FILE of the configuration)");
+    flags.Add(Traffic,
+              "network-conf FILE",
+              run.conf,
+              "configuration of the network (default: that of each key)");
+    AddNetwork(
+        flags,
+        run,
+        "messages travel packet by packet; flow gives them fair shares of links, analytical the "
+        "time of a formula");
+    AddFastForward(
+        flags,
+        run,
+        "simulate repeating traffic a single time: off, on, exact or verify (default: off; "
+        "without MODE: on)");
     AddFastForwardStore(flags, run);
     flags.Add(Traffic,
-              "gpu-table",
+              "gpu-table FILE",
               run.nccl.gpuTable,
-              "rows of GPU types besides the built-in ones (YAML)");
+              "further GPU types (YAML) (default: AS_GPU_TABLE, or none)");
     network.AddTo(flags);
     flags
         .Add(Model,
-             "set",
+             "set KEY=VALUE",
              run.confKeys,
-             "KEY=VALUE of the configuration, wins over the file; may repeat")
+             "key of the configuration, which wins over the file; may repeat")
         .Record("set", run.confKeys);
-    flags.Add(Output, "output", run.output, "directory for fct.txt, links.csv, ...; else none");
+    flags.Add(Output,
+              "output DIR",
+              run.output,
+              "directory for fct.txt, links.csv and other results (default: none)");
     flags.Add(Model,
-              {"launch-us",
+              {"launch-us X",
                Within(options.launchUs, 0, MAX_LAUNCH_US, "0 to 1000000"),
                "microseconds that a thread takes to launch a collective on one of its -g GPUs, one "
-               "after the other; 0: none"});
+               "after the other"});
     flags.Add(Model,
-              {"launch-channel-us",
+              {"launch-channel-us X",
                Within(options.launchChannelUs, 0, MAX_LAUNCH_US, "0 to 1000000"),
-               "microseconds that it takes more for each channel of the collective but the first; "
-               "0: none"});
+               "microseconds that it takes more for each channel of the collective but the first"});
     flags.Add(Output,
               "quiet,q",
               run.quiet,
-              "print nothing but warnings and errors; results are in --output");
+              "print only warnings and errors; results are in --output");
     AddLimits(flags, run.limits);
     flags.Add(Traffic,
               "all-iterations",
@@ -367,7 +399,7 @@ CollectivePerfOptions::Parse(const std::string& program,
     const RunEnvironment read = RunEnvironment::Read(environment);
     options.run.Take(read);
     options.run.fastForward = FastForwardMode::Off;
-    ProgramFlags flags(USAGE_OF_PERF);
+    ProgramFlags flags(USAGE_OF_PERF, PURPOSE_OF_PERF);
     ProgramQuestions questions;
     AddQuestions(flags, questions, true);
     DescribeFlags(flags, options, raw);
@@ -378,7 +410,7 @@ CollectivePerfOptions::Parse(const std::string& program,
     options.test = isQuestion ? &TESTS[0] : TakeTest(program, arguments);
     for (const std::string& flag : flags.Read(arguments))
     {
-        if (!flag.starts_with("--ns3::"))
+        if (!ns3::IsNs3Flag(flag))
         {
             flags.RefuseUnknown(flag);
         }

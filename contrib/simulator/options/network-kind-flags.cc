@@ -12,13 +12,14 @@ void
 NetworkKindFlags::AddTo(ProgramFlags& flags)
 {
     flags.Add(FlagSubject::Model,
-              "network-kind",
+              "network-kind NAME",
               kind,
-              "what joins the servers: " + NetworkTable::GetBuiltInNames());
+              "kind of network between the servers: " + NetworkTable::GetBuiltInNames() +
+                  " (default: AS_NETWORK_KIND, or none)");
     flags.Add(FlagSubject::Traffic,
-              "network-table",
+              "network-table FILE",
               table,
-              "kinds of networks besides the built-in ones (YAML), for --network-kind");
+              "further kinds of networks for --network-kind (YAML)");
 }
 
 void

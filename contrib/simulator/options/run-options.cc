@@ -5,6 +5,7 @@
 
 #include "astra-network-file.h"
 #include "network-kind-flags.h"
+#include "parallel-size-flags.h"
 #include "programs/frame/ns3-flags.h"
 #include "programs/frame/program-flags.h"
 #include "programs/frame/program-questions.h"
@@ -26,6 +27,10 @@ namespace
 {
 
 constexpr const char* USAGE = "SimAI_simulator -w WORKLOAD -n TOPOLOGY -c CONF [flags]";
+constexpr const char* PURPOSE =
+    "Simulates workloads on a network, packet by packet, by flows or by formulas: how\n"
+    "long an iteration of training, a collective or a request takes, and why.\n\n"
+    "    SimAI_simulator -w workloads/microAllReduce.txt -n TOPOLOGY --network flow";
 constexpr const char* NOTES_OF_SIMULATOR =
     "\nAny ns-3 attribute default or global value is a flag too:\n"
     "  --ns3::RdmaHw::DataOverhead=52 --SchedulerType=ns3::MapScheduler --RngRun=3\n"
@@ -71,18 +76,6 @@ constexpr std::pair<const char*, ProgressMode> PROGRESS_MODES[] = {
     {"never", ProgressMode::Never},
 };
 
-/// @return the names of NETWORKS, as a sentence lists them
-std::string
-NetworkNames()
-{
-    std::vector<std::string> names;
-    for (const auto& network : NETWORKS)
-    {
-        names.emplace_back(network.first);
-    }
-    return ns3::ListWords(names);
-}
-
 /// Values of flags that are taken together with others.
 struct RawRunFlags
 {
@@ -96,56 +89,75 @@ AddInputs(ProgramFlags& flags, RunOptions& options, RawRunFlags& raw)
 {
     using enum FlagSubject;
     flags.Add(Traffic,
-              "workload,w",
+              "workload,w FILE",
               raw.workloads,
-              "workload file; FILE@0-63 or FILE@0,2,4-7 places it on those ranks; may repeat");
-    flags.Add(Traffic, "network-topo,n", options.topology, "topology file; else TOPOLOGY_FILE");
-    flags.Add(Traffic, "network-conf,c", options.conf, "SimAI.conf; else the defaults");
-    AddNetwork(flags, options, "how the network is simulated: " + NetworkNames());
-    flags.Add(Output, "output,o", options.output, "output directory; else ./results/<w>_<n>/");
+              "workload; FILE@0-63 or FILE@0,2,4-7 places it on those ranks; may repeat");
+    flags.Add(Traffic,
+              "network-topo,n FILE",
+              options.topology,
+              "topology (default: TOPOLOGY_FILE of the configuration)");
+    flags.Add(Traffic,
+              "network-conf,c FILE",
+              options.conf,
+              "configuration of the network, such as conf/SimAI.conf (default: that of each key)");
+    AddNetwork(
+        flags,
+        options,
+        "messages travel packet by packet; flow gives them fair shares of links, analytical the "
+        "time of a formula");
+    flags.Add(Output,
+              "output,o DIR",
+              options.output,
+              "directory for the results (default: ./results/<workload>_<topology>_<conf>/)");
     flags.Add(Output,
               "simai-files",
               options.simaiFiles,
-              "also write ncclFlowModel_EndToEnd.csv and "
+              "also write results under SimAI's names: ncclFlowModel_EndToEnd.csv and "
               "ncclFlowModel__dimension_utilization_0.csv");
     flags.Add(Limit,
               {"thread,t",
                AtLeast(options.threads, 1, "1 or more threads"),
-               "threads to run on, at most one per server; results do not depend on their number"});
-    flags.Add(Model, "system-configuration", options.system, "ASTRA-sim system file (JSON)");
+               "threads, at most one per server; results do not depend on their number"});
+    flags.Add(Model,
+              "system-configuration FILE",
+              options.system,
+              "system file of ASTRA-sim (JSON)");
     flags
         .Add(Traffic,
-             "network-configuration",
+             "network-configuration FILE",
              options.conf,
-             "ASTRA-sim's name of -c; names the topology, or is a network of its analytical back "
-             "ends (F.yml)")
+             "ASTRA-sim's name of -c: a file that names the topology, or a network of its "
+             "analytical back ends (F.yml)")
         .SameAs("network-conf");
     flags.Add(Traffic,
-              "logical-topology-configuration",
+              "logical-topology-configuration FILE",
               options.logicalTopology,
-              "logical dimensions (JSON)");
+              "logical dimensions of ASTRA-sim (JSON)");
     flags
         .Add(Traffic,
-             "workload-configuration",
+             "workload-configuration FILE",
              raw.workloads,
-             "ASTRA-sim's name of -w; PREFIX of Chakra traces PREFIX.<rank>.et")
+             "ASTRA-sim's name of -w: a workload, or PREFIX of Chakra traces PREFIX.<rank>.et")
         .SameAs("workload");
-    flags.Add(Traffic, "remote-memory-configuration", options.remoteMemory, "remote memory (JSON)");
     flags.Add(Traffic,
-              "comm-group-configuration",
+              "remote-memory-configuration FILE",
+              options.remoteMemory,
+              "remote memory of ASTRA-sim (JSON)");
+    flags.Add(Traffic,
+              "comm-group-configuration FILE",
               options.communicators,
-              "communicators of Chakra traces (JSON), or empty");
-    flags.Add(Output, {"logging-configuration", Ignored(), "accepted, no effect"})
+              "communicators of Chakra traces (JSON); the word empty stands for none");
+    flags.Add(Output, {"logging-configuration FILE", Ignored(), "accepted, without effect"})
         .HasNone("ASTRA-sim's logs are not written", [] { return true; });
     flags.Add(Traffic,
-              "gpu-table",
+              "gpu-table FILE",
               options.nccl.gpuTable,
-              "rows of GPU types besides the built-in ones (YAML)");
+              "further GPU types (YAML) (default: AS_GPU_TABLE, or none)");
     raw.network.AddTo(flags);
     flags.Add(Model,
-              "background-flows",
+              "background-flows FILE",
               options.backgroundFlows,
-              "flow file that runs beside the workloads; else FLOW_FILE");
+              "flows beside the workloads (default: FLOW_FILE of the configuration)");
 }
 
 /// Add the flags about parts of a run that need no packets.
@@ -153,20 +165,21 @@ void
 AddFidelity(ProgramFlags& flags, RunOptions& options)
 {
     using enum FlagSubject;
-    flags.Add(Model,
-              {"fidelity",
-               Choice(options.fidelity, FIDELITIES),
-               "network: all is simulated as --network says; auto: --fast-forward simulates a "
-               "pattern by flows if packets cannot differ by more than --max-error (network)"});
+    flags.Add(
+        Model,
+        {"fidelity",
+         Choice(options.fidelity, FIDELITIES),
+         "network simulates everything as --network says; auto simulates a pattern of traffic by "
+         "flows if packets cannot differ by more than --max-error"});
     flags
         .Add(Model,
-             {"max-error",
+             {"max-error X",
               ns3::Parsed(options.maxError,
                           &ns3::ParseShare,
                           "a share such as 1% or 0.01",
                           "1%",
                           ns3::RowValue::Kind::Number),
-              "most by which times of --fidelity auto may differ from those of packets (1%)"})
+              "largest difference between times with --fidelity auto and those of packets"})
         .Needs("--fidelity auto", [&options] { return options.fidelity == Fidelity::Auto; });
 }
 
@@ -177,26 +190,27 @@ AddAmounts(ProgramFlags& flags, RunOptions& options)
     using enum FlagSubject;
     AddFastForward(flags,
                    options,
-                   "simulate traffic that repeats once: off, on, exact, verify, or auto: exact "
-                   "with --network analytical, else off (auto)");
+                   "simulate repeating traffic a single time; auto stands for exact with --network "
+                   "analytical, and for off otherwise (default: auto; without MODE: on)");
     flags
         .Add(Limit,
-             {"fast-forward-memory",
+             {"fast-forward-memory MIB",
               AtLeast(options.fastForwardMemoryMib, 1, "MiB, 1 or more"),
-              "MiB for what --fast-forward keeps (1024)"})
+              "MiB for the outcomes that --fast-forward keeps"})
         .Needs("--fast-forward", [&options] {
             return options.IsFastForwarded() || options.network == NetworkModel::Analytical;
         });
     AddFastForwardStore(flags, options);
     AddFidelity(flags, options);
     flags.Add(Output,
-              {"collectives-limit",
+              {"collectives-limit N",
                AtLeast(options.collectivesLimit, 0, "a number of rows"),
-               "largest number of rows in collectives.csv (200000 for INFERENCE, else no limit)"});
+               "largest number of rows in collectives.csv (default: 200000 for INFERENCE, no limit "
+               "otherwise)"});
     flags.Add(Output,
               "timeline-ranks",
               options.timelineRanks,
-              "write timeline.json of the ranks below this number");
+              "write timeline.json with the ranks below this number (default: 0, no such file)");
     flags
         .Add(Output,
              "timeline-limit",
@@ -217,46 +231,46 @@ AddWork(ProgramFlags& flags, RunOptions& options)
                      1,
                      MAX_QUEUES,
                      "1 to " + std::to_string(MAX_QUEUES)),
-              "stream queues"})
+              "queues of streams in each logical dimension"})
         .Record("queues_per_dimension", options.queuesPerDimension);
     flags
         .Add(Traffic,
-             {"comm-scale", AboveZero(options.commScale), "multiplies every collective's bytes"})
+             {"comm-scale X",
+              AboveZero(options.commScale),
+              "factor on the bytes of every collective"})
         .Record("comm_scale", options.commScale);
     flags
-        .Add(
-            Model,
-            {"injection-scale", AboveZero(options.injectionScale), "multiplies the endpoint delay"})
+        .Add(Model,
+             {"injection-scale X",
+              AboveZero(options.injectionScale),
+              "factor on the endpoint delay of a system file"})
         .Record("injection_scale", options.injectionScale);
     flags
         .Add(Model,
-             {"gpu-spread",
+             {"gpu-spread X",
               Within(options.gpuSpread, 0, 1, "0 to 1; 0.015 is usual"),
-              "how far GPUs differ: standard deviation of the logarithm of their kernels' times "
-              "(0)"})
+              "differences between GPUs: standard deviation of the logarithm of their kernels' "
+              "times; "
+              "0.015 is usual"})
         .Record("gpu_spread", options.gpuSpread);
     flags
         .Add(Model,
-             {"rendezvous-protocol", Truth(options.rendezvous), "messages wait for their receive"})
+             {"rendezvous-protocol true|false",
+              Truth(options.rendezvous),
+              "messages wait for their receive (default: false)"})
         .Record("rendezvous", options.rendezvous);
-    flags.Add(Traffic, {"passes", AtLeast(options.passes, 1), "number of iterations"})
+    flags.Add(Traffic, {"passes", AtLeast(options.passes, 1), "iterations"})
         .Record("passes", options.passes);
     flags.Add(Traffic,
               "separate-passes",
               options.separatePasses,
-              "each iteration on an idle network, with results of its own in DIR/pass-K; see "
-              "--resume");
+              "simulate each iteration on an idle network, with results of its own in DIR/pass-K; "
+              "needs -o");
     flags.Add(Output,
-              {"resume",
+              {"resume DIR",
                Ignored(), // RunOptions::Parse() has put the run's own flags in its place
-               "output directory of an interrupted run with --separate-passes: simulate what is "
-               "missing"});
-    flags.Add(Traffic, "tp", options.sizes.tp, "tensor parallel size, for micro lines")
-        .Record("tp", options.sizes.tp);
-    flags.Add(Traffic, "ep", options.sizes.ep, "expert parallel size, for micro lines")
-        .Record("ep", options.sizes.ep);
-    flags.Add(Traffic, "pp", options.sizes.pp, "pipeline stages, for micro lines")
-        .Record("pp", options.sizes.pp);
+               "complete the interrupted run with --separate-passes in this output directory"});
+    AddParallelSizes(flags, options.sizes);
 }
 
 void
@@ -266,28 +280,32 @@ Describe(ProgramFlags& flags, RunOptions& options, RawRunFlags& raw)
     AddInputs(flags, options, raw);
     AddAmounts(flags, options);
     AddWork(flags, options);
-    flags.Add(
-        Model,
-        {"seed", AtLeast(options.seed, 1), "random seed; wins over SEED of the configuration"});
+    flags.Add(Model,
+              {"seed",
+               AtLeast(options.seed, 1),
+               "seed of the random numbers (default: SEED of the configuration)"});
     flags
         .Add(Model,
-             "set",
+             "set KEY=VALUE",
              options.confKeys,
-             "KEY=VALUE of the configuration, wins over the file; may repeat")
+             "key of the configuration, which wins over the file; may repeat")
         .Record("set", options.confKeys);
     flags.Add(Model,
               "check",
               options.check,
               "check invariants throughout the run, such as that no byte is lost unnoticed");
-    flags.Add(Model, "pcap", options.pcap, "NODE:PORT to capture; may repeat");
+    flags.Add(Model, "pcap NODE:PORT", options.pcap, "port to capture in a pcap file; may repeat");
     AddLimits(flags, options.limits);
     flags.Add(Output,
-              {"replay",
+              {"replay RUN.JSON",
                Ignored(), // as with --resume
-               "run.json of an earlier run: repeat it; -o and further flags may be added"});
+               "repeat the run of this run.json; -o and further flags may be added"});
     flags.Add(Output,
-              {"progress", Choice(options.progress, PROGRESS_MODES), "auto, always or never"});
-    flags.Add(Output, "quiet,q", options.quiet, "print nothing but warnings and errors");
+              {"progress",
+               Choice(options.progress, PROGRESS_MODES),
+               "reports of progress: auto rewrites a line on a terminal, and prints one at each "
+               "interval elsewhere"});
+    flags.Add(Output, "quiet,q", options.quiet, "print only warnings and errors");
 }
 
 /// ns-3's own flags name a TypeId or one of its global values; all else is a mistake.
@@ -409,7 +427,7 @@ AddFastForward(ProgramFlags& flags, RunOptions& options, const std::string& help
 {
     flags
         .Add(FlagSubject::Limit,
-             {"fast-forward", Choice(options.fastForward, FAST_FORWARD_MODES), help})
+             {"fast-forward MODE", Choice(options.fastForward, FAST_FORWARD_MODES), help})
         .Alone("on");
 }
 
@@ -419,15 +437,15 @@ AddFastForwardStore(ProgramFlags& flags, RunOptions& options)
     using enum FlagSubject;
     flags
         .Add(Limit,
-             "fast-forward-store",
+             "fast-forward-store FILE",
              options.fastForwardStore,
-             "SQLite file where --fast-forward keeps outcomes of patterns for later runs")
+             "SQLite file in which --fast-forward keeps outcomes for later runs")
         .Needs("--fast-forward", [&options] { return options.IsFastForwarded(); });
     flags
         .Add(Limit,
-             {"fast-forward-store-size",
+             {"fast-forward-store-size MIB",
               AtLeast(options.fastForwardStoreMib, 1, "MiB, 1 or more"),
-              "MiB that the file may take (1024)"})
+              "MiB that this file may take"})
         .Needs("--fast-forward-store", [&options] { return !options.fastForwardStore.empty(); });
 }
 
@@ -466,7 +484,7 @@ RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& 
     options.Take(read);
     options.threads = read.threads;
     RawRunFlags raw;
-    ProgramFlags flags(USAGE);
+    ProgramFlags flags(USAGE, PURPOSE);
     ProgramQuestions questions;
     AddQuestions(flags, questions, true);
     Describe(flags, options, raw);

@@ -30,7 +30,8 @@ struct SimCclOptions
     std::string output{"."};
     uint64_t maxFlows{2'000'000};
     bool quiet{false};
-    std::string answer; ///< text to print instead of a run; empty: run
+    std::vector<std::string> warnings; ///< about flags without effect
+    std::string answer;                ///< text to print instead of a run; empty: run
 
     /// @param arguments without the program's name @throw ns3::InputError for a mistake in them
     static SimCclOptions Parse(const std::vector<std::string>& arguments);

@@ -414,6 +414,21 @@ AnalyticalRun::Report()
     return 0;
 }
 
+/// @throw InputError if the last of several servers has fewer GPUs than the others
+void
+RefusePartialServers(const AnalyticalOptions& options)
+{
+    const uint32_t gpus = options.gpus.value_or(0);
+    const uint32_t inServer = options.gpusPerServer.value_or(1);
+    if (gpus > inServer && gpus % inServer != 0)
+    {
+        throw InputError("command line",
+                         0,
+                         fmt::format("{} GPUs do not fill servers of {}", gpus, inServer),
+                         "-g to be a multiple of -g_p_s, or at most that");
+    }
+}
+
 } // namespace
 
 MachineModel
@@ -429,6 +444,7 @@ MakeMachine(const AnalyticalOptions& options, std::optional<ns3::ClusterTopology
         *topology = ns3::ClusterTopology::Read(options.topology);
         machine = MachineOfTopology(**topology);
     }
+    RefusePartialServers(options);
     machine.gpusPerServer = options.gpusPerServer.value_or(machine.gpusPerServer);
     const std::string gpuType =
         options.gpuType.empty() ? options.environment.nccl.gpuType : options.gpuType;
@@ -447,7 +463,7 @@ MakeMachine(const AnalyticalOptions& options, std::optional<ns3::ClusterTopology
         throw InputError("command line",
                          0,
                          "--gpu-type is '" + gpuType + "'",
-                         "one of " + table.GetNames() + ", or a row of --gpu-table");
+                         table.Expected(gpuType));
     }
     if (options.nvlinkGBps)
     {

@@ -17,6 +17,7 @@
 #include "ns3/input-error.h"
 #include "ns3/input-lines.h"
 #include "ns3/layer-table.h"
+#include "ns3/nearest-name.h"
 #include "ns3/output-directory.h"
 #include "ns3/output-file.h"
 
@@ -45,6 +46,7 @@ using ns3::InputError;
 CollectiveOp
 ParseOp(const std::string& name)
 {
+    std::vector<std::string> names;
     for (const CollectiveOp op : {CollectiveOp::AllReduce,
                                   CollectiveOp::AllGather,
                                   CollectiveOp::ReduceScatter,
@@ -61,8 +63,12 @@ ParseOp(const std::string& name)
         {
             return op;
         }
+        names.emplace_back(ToString(op));
     }
-    throw InputError("command line", 0, "unknown --op " + name, "a collective that --help lists");
+    throw InputError("command line",
+                     0,
+                     "unknown --op " + name,
+                     "a collective that --help lists" + ns3::NearestHint(name, names));
 }
 
 /// @return bytes by sender and receiver
@@ -117,6 +123,8 @@ struct SimCclCluster
     std::optional<ns3::ClusterTopology> topology{}; ///< that the machine was read from
 };
 
+constexpr uint64_t MAX_GPUS = 10'000'000; ///< as many as a topology may have
+
 /// A collective to show.
 struct SimCclJob
 {
@@ -141,7 +149,16 @@ FindSimCclCluster(const SimCclOptions& options, const GpuTable& gpus)
         throw InputError("command line",
                          0,
                          "unknown --gpu_type " + options.gpuType,
-                         "one of " + gpus.GetNames() + ", or a row of --gpu-table");
+                         gpus.Expected(options.gpuType));
+    }
+    const uint64_t count = uint64_t{options.nodes} * options.gpusPerNode;
+    if (count > MAX_GPUS)
+    {
+        throw InputError(
+            "command line",
+            0,
+            fmt::format("--nNodes {} with {} GPUs each", options.nodes, options.gpusPerNode),
+            fmt::format("at most {} GPUs", MAX_GPUS));
     }
     MachineModel machine;
     machine.gpu = *gpu;
@@ -150,7 +167,7 @@ FindSimCclCluster(const SimCclOptions& options, const GpuTable& gpus)
     machine.nvlinkGBps = options.nvlinkGBps > 0 ? options.nvlinkGBps : machine.gpu.nvlinkGBps;
     machine.nicGBps = options.nicGbps / 8;
     machine.SetServersOf(*gpu);
-    return {machine, uint64_t{options.nodes} * options.gpusPerNode, std::nullopt};
+    return {machine, count, std::nullopt};
 }
 
 /// @return the collective of the flags, or each different one of the workload
@@ -342,6 +359,8 @@ RunSimCcl(const SimCclOptions& options)
     RunEnvironment environment = RunEnvironment::Read(EnvironmentVariable);
     const RunConsole console(options.quiet, environment.logLevel);
     console.Warn(environment.warnings);
+    std::vector<std::string> idleFlags = options.warnings;
+    console.Warn(idleFlags);
     NcclOptions nccl = environment.nccl;
     if (!options.gpuTable.empty())
     {

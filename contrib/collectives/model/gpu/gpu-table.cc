@@ -6,6 +6,7 @@
 #include "built-in-gpus.h"
 
 #include "ns3/input-file.h"
+#include "ns3/nearest-name.h"
 #include "ns3/rows.h"
 #include "ns3/yaml-rows.h"
 
@@ -13,6 +14,7 @@
 #include <array>
 #include <fmt/ranges.h>
 #include <functional>
+#include <iterator>
 #include <ranges>
 #include <set>
 #include <span>
@@ -282,9 +284,13 @@ GpuTable::DescribeIdle(const std::string& type) const
 }
 
 std::string
-GpuTable::GetNames() const
+GpuTable::Expected(const std::string& unknown) const
 {
-    return fmt::format("{}", fmt::join(m_rows | std::views::transform(&GpuProfile::name), ", "));
+    std::vector<std::string> names;
+    std::ranges::transform(m_rows, std::back_inserter(names), &GpuProfile::name);
+    return fmt::format("one of {}, or a row of --gpu-table{}",
+                       fmt::join(names, ", "),
+                       ns3::NearestHint(unknown, names));
 }
 
 } // namespace AstraSim

@@ -131,8 +131,8 @@ class GpuTable
     /// @param type the topology's or the user's; empty: none
     std::vector<std::string> DescribeIdle(const std::string& type) const;
 
-    /// @return the names of all types, separated by commas
-    std::string GetNames() const;
+    /// @return the names that are right in place of @p unknown, for an error: "one of A100, ..."
+    std::string Expected(const std::string& unknown) const;
 
   private:
     /// Names a table without rows.

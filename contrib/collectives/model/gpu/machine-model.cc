@@ -22,7 +22,7 @@ FindGpuProfile(const std::string& gpuType)
         throw ns3::InputError("GPU type",
                               0,
                               "'" + gpuType + "' is not a known GPU type",
-                              "one of " + table.GetNames());
+                              table.Expected(gpuType));
     }
     return *profile;
 }

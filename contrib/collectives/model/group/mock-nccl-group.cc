@@ -172,8 +172,7 @@ MockNcclGroup::ResolveGpu(MachineModel machine, const NcclOptions& options)
         machine.gpu = *profile;
         return machine;
     }
-    const std::string expected =
-        "one of " + table.GetNames() + ", or a type that a file given by --gpu-table adds";
+    const std::string expected = table.Expected(type);
     if (given)
     {
         throw ns3::InputError("environment", 0, "AS_GPU_TYPE is '" + type + "'", expected);

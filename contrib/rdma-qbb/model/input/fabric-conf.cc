@@ -128,9 +128,9 @@ SetFromText(FabricConf& conf, const Keys& keys, std::string text, const std::str
     std::istringstream stream(text);
     InputLines line(stream, origin);
     line.LeaveOutNumbers();
-    if (!line.Next())
+    if (equals == 0 || !line.Next())
     {
-        throw InputError(origin, 0, "'" + text + "' names no key", "KEY=value");
+        throw InputError(origin, 0, "no key is named", "KEY=value");
     }
     SetFromLine(conf, keys, line);
 }

@@ -6,6 +6,7 @@
 #include "programs/frame/program-flags.h"
 #include "programs/frame/program-questions.h"
 #include "simulator/options/network-kind-flags.h"
+#include "simulator/options/parallel-size-flags.h"
 
 #include <boost/algorithm/string/split.hpp>
 #include <utility>
@@ -17,6 +18,10 @@ namespace
 {
 
 constexpr const char* USAGE = "mpirun -np RANKS SimAI_phynet -w WORKLOAD -n TOPOLOGY [flags]";
+constexpr const char* PURPOSE =
+    "Sends the collectives of a workload as real traffic between processes, a rank\n"
+    "each, and measures them.\n\n"
+    "    mpirun -np 4 SimAI_phynet -w WORKLOAD -n TOPOLOGY --provider tcp";
 constexpr const char* NOTES =
     "\nEnvironment: AS_PXN_ENABLE AS_RING_CHANNELS AS_NV_CHANNELS AS_GPU_TYPE\n"
     "  AS_GPU_TABLE AS_NETWORK_KIND AS_NETWORK_TABLE AS_NET_BW AS_LOG_LEVEL\n"
@@ -48,29 +53,33 @@ AddTraffic(ProgramFlags& flags, PhyOptions& options, RawFlags& raw)
 {
     using enum FlagSubject;
     flags.Add(Model,
-              "provider",
+              "provider NAME",
               options.provider,
-              "libfabric's provider: auto (default), verbs, tcp, shm, or another one's name");
+              "libfabric's provider: auto, verbs, tcp, shm, or the name of another");
     flags.Add(Model,
-              "nic",
+              "nic NAMES",
               raw.nics,
               "RDMA devices, separated by commas; rank i of a host takes the i-th of them");
-    flags.Add(Model, "interface", raw.interfaces, "the same for network interfaces, with tcp");
     flags.Add(Model,
-              {"compute",
-               Choice(options.compute, COMPUTE_MODES),
-               "computation: spin keeps the core busy, sleep (default) leaves it to others, skip"});
+              "interface NAMES",
+              raw.interfaces,
+              "the same for network interfaces, with tcp");
+    flags.Add(
+        Model,
+        {"compute",
+         Choice(options.compute, COMPUTE_MODES),
+         "computation: spin keeps the core busy, sleep leaves it to others, skip takes no time"});
     flags.Add(Model, "verify", options.verify, "fill payloads, and check them on arrival");
     flags.Add(Model,
               "reduce",
               options.reduce,
               "carry out the collectives on real data, and check the results");
-    flags.Add(Traffic, "warmup", options.warmup, "iterations before those that count (1)");
-    flags.Add(Traffic, {"iterations", AtLeast(options.iterations, 1), "iterations that count (1)"});
+    flags.Add(Traffic, "warmup", options.warmup, "iterations before those that count");
+    flags.Add(Traffic, {"iterations", AtLeast(options.iterations, 1), "iterations that count"});
     flags.Add(Limit,
-              {"timeout",
+              {"timeout S",
                Within(options.timeoutSeconds, 1, MAX_TIMEOUT, "seconds, from 1 to 3600"),
-               "seconds after which a silent rank counts as dead (5)"});
+               "seconds after which a silent rank counts as dead"});
 }
 
 void
@@ -78,39 +87,41 @@ Describe(ProgramFlags& flags, PhyOptions& options, RawFlags& raw)
 {
     using enum FlagSubject;
     RunOptions& run = options.run;
-    flags.Add(
-        Traffic,
-        "workload,w",
-        raw.workload,
-        "workload file, or PREFIX of Chakra traces PREFIX.<rank>.et; its ranks are processes");
+    flags.Add(Traffic,
+              "workload,w FILE",
+              raw.workload,
+              "workload, or PREFIX of Chakra traces PREFIX.<rank>.et; its ranks are processes");
     flags.Add(Model,
-              "network-topo,n",
+              "network-topo,n FILE",
               run.topology,
-              "topology file that NCCL's choices follow; else TOPOLOGY_FILE");
+              "topology that NCCL's choices follow (default: TOPOLOGY_FILE of the configuration)");
     flags.Add(Model,
-              "network-conf,c",
+              "network-conf,c FILE",
               run.conf,
-              "SimAI.conf; only TOPOLOGY_FILE and GPUS_PER_SERVER count");
-    flags.Add(Output, "output,o", run.output, "output directory; else ./results/<w>_<n>_physical/");
+              "configuration, of which only TOPOLOGY_FILE and GPUS_PER_SERVER count");
+    flags.Add(Output,
+              "output,o DIR",
+              run.output,
+              "directory for the results (default: ./results/<workload>_<topology>_physical/)");
     AddTraffic(flags, options, raw);
     flags.Add(Traffic,
               {"passes", AtLeast(run.passes, 1), "passes over the workload in an iteration"});
-    flags.Add(Traffic, "tp", run.sizes.tp, "tensor parallel size, for micro lines");
-    flags.Add(Traffic, "ep", run.sizes.ep, "expert parallel size, for micro lines");
-    flags.Add(Traffic, "pp", run.sizes.pp, "pipeline stages, for micro lines");
+    AddParallelSizes(flags, run.sizes);
     flags.Add(Traffic,
-              "comm-group-configuration",
+              "comm-group-configuration FILE",
               run.communicators,
-              "communicators of Chakra traces (JSON), or empty");
+              "communicators of Chakra traces (JSON); the word empty stands for none");
     flags.Add(Model,
-              "gpu-table",
+              "gpu-table FILE",
               run.nccl.gpuTable,
-              "rows of GPU types besides the built-in ones (YAML)");
+              "further GPU types (YAML) (default: AS_GPU_TABLE, or none)");
     raw.network.AddTo(flags);
-    AddTimeLimit(flags, run.limits, "wall time that the run may take, in seconds");
+    AddTimeLimit(flags,
+                 run.limits,
+                 "time on the clock that the run may take, such as 90s or 10min");
     AddMemoryLimit(flags, run.limits, "memory that a rank may take, such as 8GiB");
     AddProgressInterval(flags, run.limits);
-    flags.Add(Output, "quiet,q", run.quiet, "print nothing but warnings and errors");
+    flags.Add(Output, "quiet,q", run.quiet, "print only warnings and errors");
 }
 
 std::vector<std::string>
@@ -143,7 +154,7 @@ PhyOptions::Parse(const std::vector<std::string>& arguments, const NcclOptions::
     run.arguments = arguments;
     run.Take(read);
     RawFlags raw;
-    ProgramFlags flags(USAGE);
+    ProgramFlags flags(USAGE, PURPOSE);
     ProgramQuestions questions;
     AddQuestions(flags, questions, true);
     Describe(flags, options, raw);
