@@ -67,7 +67,7 @@ ROOMS = {
     "clustersim/physical": {".", "simulation"},
     "clustersim/commands": {".", "fabrics", "goodput", "physical", "results", "results/page", "results/plots",
                             "results/reading", "results/tables", "serving_plan", "simulation", "sweep",
-                            "topology/generator", "why", "workload/command"},
+                            "topology", "topology/generator", "why", "workload/command"},
     "clustersim/library": {".", "results", "results/tables", "simulation", "topology", "topology/generator",
                            "topology/layers", "why", "workload/command", "workload/result"},
     "clustersim/__init__": {".", "library", "simulation"},

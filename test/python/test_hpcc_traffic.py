@@ -94,13 +94,21 @@ def test_a_host_sends_in_proportion_to_its_links(files):
 
 @pytest.mark.parametrize("change, expected", [
     (("--sizes", "none.txt"), "none.txt: No such file"),
-    (("--incast-load", "0.1", "--incast-senders", "80"), "there are 80 hosts"),
-    (("--load", "2"), "--load 2.0: expected 0 to 1"),
+    (("--incast-load", "0.1", "--incast-senders", "80"), "expected fewer than the 80 hosts"),
+    (("--load", "2"), "--load is 2; expected 0 to 1"),
+    (("--priority", "0"), "--priority is 0; expected 1 to 7"),
+    (("--topology", "words.txt"), "words.txt:1: "),
+    (("--sizes", "nan.txt"), 'nan.txt:2: "1000 nan" is no point of a distribution; expected bytes'),
+    (("--sizes", "half.txt"), "half.txt: the distribution is not whole; expected points from 0 to 100"),
+    (("--output", "."), ".: is a directory; expected a flow file"),
 ])
-def test_mistakes_end_with_status_2(files, change, expected):
+def test_mistakes_end_with_status_2(files, change, expected, monkeypatch):
+    monkeypatch.chdir(files)
+    for name, text in (("words", "a b c\n"), ("nan", "0 0\n1000 nan\n2000 100\n"), ("half", "0 0\n1000 50\n")):
+        (files / f"{name}.txt").write_text(text)
     result = run_script([SCRIPTS / "hpcc_traffic.py", "--topology", files / "topology.txt", "--sizes",
                          files / "sizes.txt", "--duration", "0.001", *change])
-    assert result.returncode == 2
+    assert (result.returncode, result.stderr.count("\n")) == (2, 1) and result.stderr.startswith("hpcc_traffic.py: ")
     assert expected in result.stderr
 
 

@@ -12,21 +12,21 @@ Example: hpcc_traffic.py --topology fat.txt --sizes FbHdp_distribution.txt --loa
 """
 import argparse
 import heapq
+import math
+import pathlib
 import random
-import re
 import sys
 from collections.abc import Iterator
 
 from clustersim import command, input_file
 from clustersim.errors import InputError
+from clustersim.topology import reader
 from clustersim.whole_file import write_text
 
 Flow = tuple[float, int, int, int, int]  # start in seconds, source, destination, bytes, port
-RATE = re.compile(r"^([0-9.]+)([kKMGT]?)(bps|b/s|Bps|B/s)$")
 # Destination ports tell the two kinds of traffic apart in fct.txt, as the HPCC simulator's tools do.
 BACKGROUND_PORT = 100
 INCAST_PORT = 200
-PREFIX = {"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 
 def data_lines(path: str, expected: str) -> Iterator[tuple[int, list[str]]]:
@@ -46,12 +46,15 @@ class SizeDistribution:
             try:
                 size, percent = map(float, fields)
             except ValueError:
-                raise InputError(f"{path}:{number}: no `bytes cumulative_percent`") from None
+                size = percent = math.nan
+            if not (0 <= size < math.inf and 0 <= percent <= 100):
+                raise InputError(f'{path}:{number}: "{" ".join(fields):.40}" is no point of a distribution; expected '
+                                 f"bytes and the per cent of flows up to that size")
             if self.points and (size < self.points[-1][0] or percent < self.points[-1][1]):
-                raise InputError(f"{path}:{number}: the distribution falls")
+                raise InputError(f"{path}:{number}: the distribution falls; expected sizes and per cent that grow")
             self.points.append((size, percent))
         if len(self.points) < 2 or self.points[0][1] != 0 or self.points[-1][1] != 100:
-            raise InputError(f"{path}: the distribution does not go from 0 to 100 per cent")
+            raise InputError(f"{path}: the distribution is not whole; expected points from 0 to 100 per cent")
 
     def mean(self) -> float:
         """@return the mean size in bytes"""
@@ -67,38 +70,15 @@ class SizeDistribution:
         return int(self.points[-1][0])
 
 
-def bits_per_second(text: str, where: str) -> float:
-    """@return a rate such as 100Gbps in bit/s @param where file and line, for the message @raise InputError"""
-    match = RATE.match(text)
-    if not match:
-        raise InputError(f"{where}: '{text}' is not a valid rate")
-    return float(match[1]) * PREFIX[match[2]] * (8 if match[3][0] == "B" else 1)
-
-
 def hosts_of(path: str) -> dict[int, float]:
-    """@return {host id: sum of its network links' rates in bit/s} of a topology file"""
-    lines = data_lines(path, "a topology file")
-    number, header = next(lines, (0, []))
-    if len(header) not in (3, 6):
-        raise InputError(f"{path}:{number}: the first line has neither 3 nor 6 fields")
-    nodes = int(header[0])
-    nvswitches, switches = (int(header[2]), int(header[3])) if len(header) == 6 else (0, int(header[1]))
-    links = int(header[-2] if len(header) == 6 else header[2])
-    ids: list[int] = []
-    while len(ids) < nvswitches + switches:
-        number, fields = next(lines, (number, []))
-        if not fields:
-            raise InputError(f"{path}:{number}: the file ends within the switch ids")
-        ids += map(int, fields)
-    inside = set(ids[:nvswitches])
-    rates = {node: 0.0 for node in range(nodes) if node not in set(ids)}
-    for _, (number, fields) in zip(range(links), lines):
-        ends = int(fields[0]), int(fields[1])
-        if inside.intersection(ends):
-            continue
-        for end in ends:
-            if end in rates:
-                rates[end] += bits_per_second(fields[2], f"{path}:{number}")
+    """@return {host id: sum of its network links' rates in bit/s} of a topology file @raise InputError it is wrong"""
+    topology = reader.read(path)
+    rates = dict.fromkeys(topology.gpus, 0.0)
+    inside = set(topology.nvswitches)
+    for link in topology.links:
+        for end in (link.a, link.b):
+            if end in rates and not inside & {link.a, link.b}:
+                rates[end] += link.rate_bps
     return rates
 
 
@@ -143,8 +123,8 @@ def make_flows(rates: dict[int, float], sizes: SizeDistribution, options: argpar
                             options.load, options.duration))
     if options.incast_load > 0:
         if options.incast_senders >= len(rates):
-            raise InputError(f"--incast-senders {options.incast_senders}: there are {len(rates)} "
-                             "hosts, expected fewer senders")
+            raise InputError(f"--incast-senders is {options.incast_senders}; "
+                             f"expected fewer than the {len(rates)} hosts")
         flows += incast(random.Random(f"incast {options.seed}"), rates, options.incast_senders,
                         options.incast_bytes, options.incast_load, options.duration)
     return sorted(flows, key=lambda flow: flow[0])
@@ -175,9 +155,9 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
                                    ("--duration", options.duration, 1e-9, 1e6),
                                    ("--incast-senders", options.incast_senders, 1, 1e9),
                                    ("--incast-bytes", options.incast_bytes, 1, 1e15),
-                                   ("--priority", options.priority, 0, 7)):
+                                   ("--priority", options.priority, 1, 7)):
         if not low <= value <= high:
-            parser.error(f"{name} {value}: expected {low:g} to {high:g}")
+            raise InputError(f"{name} is {value:g}; expected {low:g} to {high:g}")
     command.tell_idle(parser, options, ((options.incast_load, "it is for --incast-load",
                                          ("incast_senders", "incast_bytes")),))
     return options
@@ -185,11 +165,9 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
 
 def main(arguments: list[str]) -> int:
     options = parse_arguments(arguments)
-    try:
-        flows = make_flows(hosts_of(options.topology), SizeDistribution(options.sizes), options)
-    except (InputError, OSError) as error:
-        print(error, file=sys.stderr)
-        return 2
+    if pathlib.Path(options.output).is_dir():  # before the minutes that many flows take
+        raise InputError(f"{options.output}: is a directory; expected a flow file to write")
+    flows = make_flows(hosts_of(options.topology), SizeDistribution(options.sizes), options)
     text = f"{len(flows)}\n" + "".join(
         f"{source} {destination} {options.priority} {port} {size} {start:.12f}\n"
         for start, source, destination, size, port in flows)
