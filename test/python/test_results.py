@@ -218,6 +218,9 @@ def test_a_directory_without_results_is_refused(tmp_path):
         open_run(tmp_path)
     with pytest.raises(ResultsError, match="no such directory"):
         open_run(tmp_path / "nowhere")
+    (tmp_path / "file").write_text("16 2 14\n")
+    with pytest.raises(ResultsError, match="file: is a file; expected the output directory of a run"):
+        open_run(tmp_path / "file")
 
 
 def test_runs_of_the_same_name_are_told_apart(tmp_path):

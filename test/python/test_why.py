@@ -13,7 +13,9 @@ from script_process import run_script
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
 
+from clustersim.errors import InputError  # noqa: E402
 from clustersim.why import path, records  # noqa: E402
+from clustersim.why.what_if import Runner  # noqa: E402
 
 PROGRAMS = pathlib.Path(os.environ.get("PROGRAM_DIR", REPOSITORY / "bin"))
 HEADER = ("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: {tp} ep: {ep} pp: {pp} vpp: 1 ga: {ga} all_gpus: "
@@ -248,3 +250,9 @@ def test_flags_that_make_no_sense_are_refused(arguments, tmp_path):
 def test_a_directory_without_a_run_is_refused(tmp_path):
     done = why(tmp_path, status=2)
     assert "no readable run.json; expected" in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_the_run_is_looked_at_before_the_program(tmp_path, monkeypatch):
+    monkeypatch.setenv("PROGRAM_DIR", str(tmp_path))
+    with pytest.raises(InputError, match="no readable run.json; expected"):
+        Runner(tmp_path, None)

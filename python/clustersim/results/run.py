@@ -57,6 +57,7 @@ class Run(Shown):
                                               "the output directory of a run")
                 except InputError as error:
                     raise ResultsError(str(error)) from None
+                raise ResultsError(f"{directory}: is a file; expected the output directory of a run")
             raise ResultsError(f"{directory}: no such directory; expected the output directory of a run")
         self.name = name or self.prefix.rstrip("-_.") or self.directory.resolve().name
         self.problems = Problems()

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from clustersim.errors import InputError
 from clustersim.shown import Shown, Table
-from clustersim.simulation import find_program
 from clustersim.topology.cluster import InputError as TopologyError
 from clustersim.whole_file import whole_file, write_text
 from clustersim.why import path as paths, records as recorded
@@ -229,7 +228,7 @@ def explain(given: argparse.Namespace) -> Explanation:
     """Explains a run. @param given what commands/why.py has parsed"""
     directory = pathlib.Path(given.run)
     output = pathlib.Path(given.output) if given.output else directory / "why"
-    runner = Runner(directory, given.program or find_program())
+    runner = Runner(directory, given.program)
     output.mkdir(parents=True, exist_ok=True)
     try:
         followed, known, segments = _follow(runner, directory, output)

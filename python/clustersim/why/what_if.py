@@ -14,7 +14,7 @@ from typing import Any, TYPE_CHECKING
 from clustersim.errors import InputError
 from clustersim.results.reading import run_json
 from clustersim.results.reading.problem import Problems
-from clustersim.simulation import run_program
+from clustersim.simulation import find_program, run_program
 from clustersim.why import traces
 
 if TYPE_CHECKING:
@@ -78,14 +78,16 @@ def _is_replayable(options: Mapping[str, Any]) -> bool:
 class Runner:
     """Repeats a run of SimAI_simulator from its run.json, as it was or changed."""
 
-    def __init__(self, directory: str | os.PathLike, program: str | os.PathLike) -> None:
-        self.directory, self.program = pathlib.Path(directory), pathlib.Path(program)
+    def __init__(self, directory: str | os.PathLike, program: str | os.PathLike | None) -> None:
+        """@param program None: the one that is found"""
+        self.directory = pathlib.Path(directory)
         if not (self.directory / "run.json").is_file():
             raise InputError(f"{directory}: no readable run.json; expected the directory of a run of SimAI_simulator")
         problems = Problems()
         self.record = run_json.read_run_json(self.directory / "run.json", problems)
         if problems:
             raise InputError(str(problems[0]))
+        self.program = pathlib.Path(program or find_program())
         if not self.program.is_file():
             raise InputError(f"{program}: no such file; expected SimAI_simulator, which scripts/build.sh -c all builds")
         self.inputs: dict[str, pathlib.Path] = {}
