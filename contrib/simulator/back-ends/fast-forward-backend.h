@@ -85,8 +85,8 @@ class FastForwardBackend : public SimulationBackend
     /// @param collectives of the run; 0: unknown @param bytes of all of them, where sizes grow
     void Start(uint64_t collectives, double bytes = 0)
     {
-        m_forward.SetCollectiveCount(collectives);
-        m_forward.SetCollectiveBytes(bytes);
+        m_forward.GetPayoff().SetCollectiveCount(collectives);
+        m_forward.GetPayoff().SetCollectiveBytes(bytes);
         const Capabilities& can = m_inner->GetCapabilities();
         if (m_side)
         {

@@ -120,14 +120,12 @@ struct FastForward::Part
     TimePs lastStart{0};
     TimePs changed{NO_TIME}; ///< when the first began that the last evaluation did not know
     TimePs nextEvaluation{INT64_MAX};
-    bool isMerged{false};        ///< its operations belong to another
-    bool hasEnds{false};         ///< they were worked out before: what begins, begins in it again
-    bool wasSimulated{false};    ///< its present ends come from a simulation, not from the store
-    uint64_t simulatedWork{0};   ///< work of all simulations of this part
-    double againWork{0};         ///< of those after something began in it
-    uint64_t workByFlows{0};     ///< of its traffic, if flows stand for packets
-    uint64_t learned{0};         ///< its share of m_learned
-    uint64_t saved{0};           ///< its share of m_saved
+    bool isMerged{false};      ///< its operations belong to another
+    bool hasEnds{false};       ///< they were worked out before: what begins, begins in it again
+    bool wasSimulated{false};  ///< its present ends come from a simulation, not from the store
+    uint64_t simulatedWork{0}; ///< work of all simulations of this part
+    uint64_t workByFlows{0};   ///< of its traffic, if flows stand for packets
+    ReusePayoff::Account account;
     ns3::CarriedTraffic traffic; ///< as of the last evaluation
 
     TimePs Begin() const
@@ -153,7 +151,8 @@ FastForward::FastForward(FastForwardConfig config,
       m_shapes(shapes),
       m_patterns(patterns),
       m_store(config.memoryBytes),
-      m_users(shapes.CountLinks())
+      m_users(shapes.CountLinks()),
+      m_payoff(config.patience)
 {
 }
 
@@ -175,8 +174,10 @@ FastForward::Open(PartOperation what, const OperationShape& shape, EndHandler en
     part.self = std::prev(m_parts.end());
     auto& operation = part.operations.emplace_back(std::make_unique<Operation>());
     const std::size_t ranks = what.group.ranks.size();
-    m_opened += !what.isMessage;
-    m_openedBytes += what.isMessage ? 0 : static_cast<double>(what.request.bytes);
+    if (!what.isMessage)
+    {
+        m_payoff.Begin(1, static_cast<double>(what.request.bytes));
+    }
     m_report.choices += shape.hasChoice;
     operation->what = std::move(what);
     operation->shape = &shape;
@@ -434,9 +435,7 @@ FastForward::Merge(Part& into, Part& from)
     into.underWay += from.underWay;
     into.starts += from.starts;
     into.simulatedWork += from.simulatedWork;
-    into.againWork += from.againWork;
-    into.learned += from.learned;
-    into.saved += from.saved;
+    into.account += from.account;
     into.hasEnds |= from.hasEnds;
     into.lastStart = std::max(into.lastStart, from.lastStart);
     if (into.changed == NO_TIME)
@@ -695,8 +694,8 @@ FastForward::CountAlone(Alone& alone, uint32_t times)
     m_report.reusedWork += (times - simulated) * alone.traffic.Work();
     m_report.workByFlows += simulated * alone.workByFlows;
     m_report.repeatedWork -= simulated * (alone.traffic.Work() - alone.workByFlows);
-    m_saved += (times - found) * alone.work;
-    m_opened += times;
+    m_payoff.Saved((times - found) * alone.work);
+    m_payoff.Begin(times, 0);
 }
 
 FastForwardReport
@@ -912,7 +911,7 @@ FastForward::Find(Part& part)
     {
         if (IsBetterLive(part))
         {
-            Account(part, 0, 0);
+            m_payoff.Drop(part.account);
             GoLive(part);
             return nullptr;
         }
@@ -925,9 +924,7 @@ FastForward::Find(Part& part)
     }
     part.wasSimulated = false;
     ++m_report.reuses;
-    const uint64_t saved = WorkOf(part, *found);
-    m_savedAgain += part.hasEnds ? saved : 0;
-    Account(part, 0, saved);
+    m_payoff.Reused(part.account, WorkOf(part, *found), part.hasEnds);
     return found;
 }
 
@@ -986,17 +983,11 @@ FastForward::FindNew(Part& part, const Digest& kind, const Digest& key, std::vec
     part.simulatedWork += work - part.workByFlows;
     m_report.simulatedWork += work - part.workByFlows;
     ++m_report.simulations;
-    const uint64_t cost = CostOf(part, made);
-    m_spent += cost;
     const uint64_t effort = WorkOf(part, made);
-    if (part.hasEnds)
-    {
-        const double again = simulatedShare * static_cast<double>(effort);
-        part.againWork += again;
-        m_spentAgain += static_cast<uint64_t>(again);
-    }
-    const bool isNew = m_kinds.insert_or_assign(kind, Effort{effort, cost}).second;
-    Account(part, isNew ? effort : 0, 0);
+    m_payoff.Simulated(part.account,
+                       kind,
+                       {effort, CostOf(part, made)},
+                       part.hasEnds ? simulatedShare * static_cast<double>(effort) : 0);
     return made;
 }
 
@@ -1031,96 +1022,45 @@ FastForward::SetGiveUpHandler(std::function<void()> handler)
     m_giveUp = std::move(handler);
 }
 
-void
-FastForward::Account(Part& part, uint64_t learned, uint64_t saved)
-{
-    // The part has a new outcome, so its last one has been simulated or reused in vain.
-    m_learned += learned - part.learned;
-    m_saved += saved - part.saved;
-    part.learned = learned;
-    part.saved = saved;
-}
-
 uint64_t
-FastForward::OverheadOf(const Part& part) const
+FastForward::ConnectionsOf(const Part& part)
 {
-    uint64_t work = m_config.patience.perPattern;
+    uint64_t connections = 0;
     for (const auto& operation : part.operations)
     {
-        work += m_config.patience.perConnection * operation->shape->connections;
+        connections += operation->shape->connections;
     }
-    return work;
+    return connections;
 }
 
 uint64_t
 FastForward::WorkOf(const Part& part, const PartOutcome& outcome)
 {
     // On networks of flows, reductions in switches are no messages, but take as long to simulate.
-    uint64_t connections = 0;
-    for (const auto& operation : part.operations)
-    {
-        connections += operation->shape->connections;
-    }
-    return std::max(outcome.traffic.Work(), connections);
+    return std::max(outcome.traffic.Work(), ConnectionsOf(part));
 }
 
 uint64_t
 FastForward::CostOf(const Part& part, const PartOutcome& outcome) const
 {
-    return outcome.isByFlows ? outcome.traffic.flows * m_config.patience.perFlow
-                             : WorkOf(part, outcome) + OverheadOf(part);
-}
-
-double
-FastForward::WholeOfBegun() const
-{
-    // The work of small collectives goes by their number, that of large ones by their bytes: a
-    // sweep that begins at a few bytes has a billion times its first one's bytes to come, not its
-    // work.
-    const double byNumber = static_cast<double>(std::max(m_collectives, m_opened)) /
-                            static_cast<double>(std::max<uint64_t>(m_opened, 1));
-    return m_collectiveBytes > 0
-               ? std::min(byNumber, m_collectiveBytes / std::max(m_openedBytes, 1.0))
-               : byNumber;
+    return outcome.isByFlows ? m_payoff.CostOfFlows(outcome.traffic.flows)
+                             : WorkOf(part, outcome) + m_payoff.GetOverhead(ConnectionsOf(part));
 }
 
 bool
 FastForward::IsBetterLive(const Part& part) const
 {
-    if (!m_live || !part.hasEnds)
-    {
-        return false;
-    }
-    // Where something begins once or twice, that may come again. Where it goes on, each time costs
-    // more than the one before.
-    const auto work = static_cast<double>(part.traffic.Work());
-    const auto most = static_cast<double>(m_config.againWork);
-    return part.againWork >= (most > 0 ? std::clamp(most, 2 * work, 16 * work) : 0) &&
-           m_spentAgain >= m_savedAgain + m_config.patience.work;
+    return m_live && part.hasEnds &&
+           m_payoff.IsBetterLive(part.account, part.traffic.Work(), m_config.againWork);
 }
 
 bool
 FastForward::WouldBeInVain(const Part& part, const Digest& kind) const
 {
-    const ReusePatience& patience = m_config.patience;
-    if (patience.work == 0 || !m_giveUp)
-    {
-        return false;
-    }
-    // A part to which something is added has at least the work that it had.
-    const auto known = m_kinds.find(kind);
-    const bool isNew = known == m_kinds.end();
-    const uint64_t before = part.learned + part.saved;
-    const uint64_t least = std::max(part.traffic.Work(), before);
-    const Effort effort = isNew ? Effort{least, least + OverheadOf(part)} : known->second;
-    // So far the run has m_learned and m_saved of work. Everything else that was spent is in vain,
-    // and m_saved makes up for it.
-    const auto useful =
-        static_cast<double>(m_learned + m_saved - before + (isNew ? effort.work : 0));
-    const auto spent = static_cast<double>(m_spent + effort.cost);
-    const double margin =
-        static_cast<double>(patience.work) + patience.share * useful * WholeOfBegun();
-    return spent - useful > margin;
+    return m_giveUp && m_payoff.WouldBeInVain(part.account,
+                                              kind,
+                                              part.traffic.Work(),
+                                              m_payoff.GetOverhead(ConnectionsOf(part)));
 }
 
 void

@@ -9,6 +9,7 @@
 #include "astra-frontend/model/fastforward/patterns/part-store.h"
 #include "astra-frontend/model/fastforward/patterns/pattern-simulation.h"
 #include "live-simulation.h"
+#include "reuse-payoff.h"
 
 #include "ns3/rank-network.h"
 
@@ -23,17 +24,6 @@
 
 namespace AstraSim
 {
-
-/// Work that may be simulated in vain before reuse ends: packet-hops, or flows on networks
-/// without packets.
-struct ReusePatience
-{
-    uint64_t work{0};          ///< in any run; 0: reuse never ends
-    double share{0.1};         ///< and this share of the run's expected work
-    uint64_t perPattern{0};    ///< that a simulation takes besides its traffic, to make its network
-    uint64_t perConnection{0}; ///< and to open a connection on it
-    uint64_t perFlow{0};       ///< of flows that stand for packets, which take nothing else
-};
 
 /// Options of fast-forward.
 struct FastForwardConfig
@@ -101,10 +91,8 @@ struct FastForwardReport
  * once more, on the run's own network, and the rest in step with the run (LiveSimulation).
  * Operations that meet live ones are live, too.
  *
- * Reuse gives up before a simulation with which more would be in vain than it has saved, by a
- * margin (ReusePatience). Simulations of a kind of part that was never seen before are not in vain;
- * they are where something begins in the part before it is over, or where the same kind of part
- * comes at other times. The run then begins anew without reuse.
+ * Reuse gives up before a simulation that would not pay (ReusePayoff). The run then begins anew
+ * without reuse.
  */
 class FastForward
 {
@@ -158,16 +146,10 @@ class FastForward
 
     FastForwardReport GetReport() const;
 
-    /// Set the number of collectives in the run, to expect its work by; 0: unknown.
-    void SetCollectiveCount(uint64_t count)
+    /// @return whether reuse pays, to be told how much the run has
+    ReusePayoff& GetPayoff()
     {
-        m_collectives = count;
-    }
-
-    /// Set the bytes of all collectives together, to expect the run's work by these instead.
-    void SetCollectiveBytes(double bytes)
-    {
-        m_collectiveBytes = bytes;
+        return m_payoff;
     }
 
     /// Have parts go live in which one operation after the other begins. @param live outlives the
@@ -259,22 +241,11 @@ class FastForward
     void LearnTimes(const Part& part, const PartOutcome& outcome);
 
     // whether reuse pays
-    /// Work of a simulation's traffic, and what the simulation took, in the same units.
-    struct Effort
-    {
-        uint64_t work;
-        uint64_t cost;
-    };
-
-    void Account(Part& part, uint64_t learned, uint64_t saved);
     /// @return the work that a run without reuse has with the part
     static uint64_t WorkOf(const Part& part, const PartOutcome& outcome);
-    /// @return the work of simulating a part, besides its traffic
-    uint64_t OverheadOf(const Part& part) const;
+    static uint64_t ConnectionsOf(const Part& part);
     /// @return what a simulation of a part took, in units of work
     uint64_t CostOf(const Part& part, const PartOutcome& outcome) const;
-    /// @return all collectives of the run over those that have begun, 1 or more
-    double WholeOfBegun() const;
     /// @return whether @p part is better carried on the run's own network than simulated beside it
     bool IsBetterLive(const Part& part) const;
     /// @return whether the simulation of @p part would exceed the work that may be in vain
@@ -298,17 +269,7 @@ class FastForward
     TimeByShape m_shortest;
     PartOutcome m_inferred; ///< the last
 
-    uint64_t m_collectives{0};   ///< of the run
-    uint64_t m_opened{0};        ///< of these
-    double m_collectiveBytes{0}; ///< of the run; 0: unknown
-    double m_openedBytes{0};     ///< of those that have begun
-    /// By kind of part that was simulated: the last time.
-    boost::unordered_flat_map<Digest, Effort, Digest::Hash> m_kinds;
-    uint64_t m_learned{0}; ///< work that was simulated for kinds of parts that were new, and of use
-    uint64_t m_saved{0};   ///< work that was reused, of parts as they are now or ended
-    uint64_t m_spent{0};   ///< on simulations, in units of work
-    uint64_t m_spentAgain{0}; ///< of it on parts in which something began
-    uint64_t m_savedAgain{0}; ///< work that was reused of such parts
+    ReusePayoff m_payoff;
     bool m_hasGivenUp{false};
 
     uint64_t m_nextOrder{0};
