@@ -255,7 +255,7 @@ def test_the_page_begins_with_what_the_recorded_errors_come_to(text):
     assert short in text and text.index(short) < text.index("Comparison")
     means = card.summarize(frame)
     means = means[(means["band"] == "large") & ~means["held out"]]["mean"]
-    assert "   * - median of those that may be looked at\n" in short and page.percent(means.median()) in short
+    assert "   * - median of development tables\n" in short and page.percent(means.median()) in short
     assert short.count("\n- :ref:") == page.WORST
 
 

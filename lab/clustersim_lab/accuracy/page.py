@@ -33,8 +33,8 @@ Published nccl-tests tables, and the same machines simulated: error by size, mea
 - The **error** is that of the bus bandwidth: simulated over measured, minus one. Means are of its magnitude.
 - Sizes are reported apart: up to 32 KiB, where latencies count; 64 to 512 KiB; and from 1 MiB, where bandwidths do.
 - A tenth of the tables, @HELD_OUT@, chosen by the SHA-256 of their names, are **held out**: no model may be changed by
-  looking at them, and they are reported apart. Those of a **kind** (type of machine and collective) of which no other
-  table may be looked at are the estimate of the error on a machine that is not here. From the sixth batch on, whole kinds
+  looking at them, and they are reported apart. Those of a **kind** (type of machine and collective) of which there is no
+  development table are the estimate of the error on a machine that is not here. From the sixth batch on, whole kinds
   are held out, by the SHA-256 of GPU, network, number of servers and test. Tables came
   in batches; each batch's tenth was chosen before any of it was simulated, but the third's, of AMD's GPUs: the same
   rule chose it afterwards. The fourth's, of clouds' networks, and the fifth's, of Ascend's NPUs, were chosen before
@@ -97,7 +97,7 @@ def short_section(tables: Sequence[Table], frame: pd.DataFrame) -> str:
     held_out = summary["held out"].astype(bool)
     not_seen = summary["table"].isin(of_kinds_not_seen(tables))
     rows = []
-    for label, which in (("those that may be looked at", ~held_out), ("those held out", held_out),
+    for label, which in (("development tables", ~held_out), ("those held out", held_out),
                          ("those held out, of kinds not seen", not_seen)):
         chosen = {band: summary[(summary["band"] == band) & which] for band in BANDS}
         rows.append([f"number of {label}", *(str(len(chosen[band])) for band in BANDS)])
@@ -142,7 +142,7 @@ def outlier_of(summary: pd.DataFrame, band: str) -> str:
 
 def goals_met(summary: pd.DataFrame) -> str:
     """@return which goals the mean of tables reaches, and how many of the tables do by themselves"""
-    text = "Against the goals, of the tables that may be looked at:\n\n"
+    text = "Against the goals, of the development tables:\n\n"
     for band, goal in GOALS.items():
         rows = summary[summary["band"] == band]
         if not len(rows):
