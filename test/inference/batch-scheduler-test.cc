@@ -113,6 +113,21 @@ TEST(BatchScheduler, WithoutChunksPromptsComeBeforeDecoding)
     EXPECT_THAT(run.Step(), ElementsAre("0:1"));
 }
 
+TEST(BatchScheduler, MixedBatchesDecodeBesideWholePrompts)
+{
+    InstancePool pool = Pool(100, 10, 8);
+    pool.chunkedPrefill = false;
+    pool.mixedBatches = true;
+    Scheduling run(pool);
+    run.Enqueue(3, 4);
+    run.Enqueue(6, 2);  // beside the first one it would be above the limit
+    run.Enqueue(20, 1); // above the limit: the only prompt of a step
+    EXPECT_THAT(run.Step(), ElementsAre("0:3"));
+    EXPECT_THAT(run.Step(), ElementsAre("0:1", "1:6"));
+    EXPECT_THAT(run.Step(), ElementsAre("0:1", "1:1", "2:20"));
+    EXPECT_THAT(run.Step(), ElementsAre("0:1"));
+}
+
 TEST(BatchScheduler, DraftsNeedRoomInTheStepAndNoBlocksBeyondTheOutput)
 {
     InstancePool pool = Pool(2 * 13, 1, 20);

@@ -54,6 +54,7 @@ RandomServing(std::mt19937& random)
         key("max_num_seqs", OneOf(random, {1, 3, 50})) +
         key("max_num_batched_tokens", OneOf(random, {7, 16, 100})) +
         key("enable_chunked_prefill", OneOf(random, {0, 1})) +
+        key("enable_mixed_batches", OneOf(random, {0, 1})) +
         key("preemption_mode", OneOf(random, {"recompute", "swap"}));
     text += random() % 2 == 0 ? key("shared_prefix_tokens", prompt) : "";
     text += random() % 2 == 0 ? key("max_concurrency", OneOf(random, {1, 3, 20})) : "";

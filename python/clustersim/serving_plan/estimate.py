@@ -37,7 +37,7 @@ class Layout:
     steps: Steps
     blocks: int  # of a replica's cache
     block_size: int
-    chunked: bool
+    mixes: bool  # whether steps with prompts decode, too
     common: tuple[str, ...]  # flags of workload.py --inference that say so, those of all layouts
     sizes: tuple[tuple[str, str], ...]  # its own ones, without hyphens
 
@@ -172,8 +172,8 @@ class Estimate:
             arriving = rate * time / 1e9
             share = 1 - math.exp(-arriving)
             count = arriving / share if share else 1.0
-            step = self.prompts(count, max(batch, 1.0) if self.layout.chunked else 0.0)
-            before, time = time, share * step.time + (1 - share if self.layout.chunked else 1) * alone.time
+            step = self.prompts(count, max(batch, 1.0) if self.layout.mixes else 0.0)
+            before, time = time, share * step.time + (1 - share if self.layout.mixes else 1) * alone.time
             if time > 1e12 or abs(time - before) < 1e-3 * time:
                 break
         return share, step, alone
@@ -183,7 +183,7 @@ class Estimate:
 
         def mean(batch: float) -> float:
             share, step, alone = self.mixed(rate, batch)
-            return share * step.time + (1 - share if self.layout.chunked else 1) * alone.time
+            return share * step.time + (1 - share if self.layout.mixes else 1) * alone.time
 
         batch = fixed_point(lambda b: each * mean(b), 1e-3, self.most * MOST_SEQUENCES)
         if math.isinf(batch):

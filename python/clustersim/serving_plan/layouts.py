@@ -66,8 +66,8 @@ def _layout(common: tuple[str, ...], own: tuple[tuple[str, str], ...], load: Loa
                              int(flags["max_num_batched_tokens"]), int(flags["max_num_seqs"]))
     steps = Steps(instance, gpu, served_by, flags, list(map(int, given.cudagraph_capture_sizes.split())),
                   Machine(gpu.name, domain(gpu.name), nic_gbps))
-    return Layout("colocated", gpu.name, steps, blocks, int(given.block_size), given.enable_chunked_prefill == "1",
-                  common, own)
+    mixes = "1" in (given.enable_chunked_prefill, given.enable_mixed_batches)
+    return Layout("colocated", gpu.name, steps, blocks, int(given.block_size), mixes, common, own)
 
 
 def find(model: Model, common: tuple[str, ...], load: Load, nic_gbps: float, served_by: Engine,

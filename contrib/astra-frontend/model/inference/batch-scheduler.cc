@@ -14,11 +14,12 @@ namespace AstraSim
 // A sequence moves between queues: m_waiting (no blocks), m_running (blocks, in order of age),
 // m_swapped (blocks on the host), m_arrived (its cache came from a prefill instance). Form()
 // builds a step under a budget of tokens: first running sequences (AddRunning), then parts of
-// new prompts (AddPrompts); without chunked prefill whole prompts first. A running sequence that
-// needs a block and finds none evicts sequences (MakeRoom), first those of m_arrived, then younger
-// ones. They lose their blocks and wait to be computed again or swapped in. With prefix
-// caching, full blocks are named by content (NameFilled), and a new prompt shares the named
-// blocks at its beginning (CountCached, TakeWithCached) and computes the rest.
+// new prompts (AddPrompts). Without chunked prefill prompts are whole, and come first where batches
+// are not mixed. A running sequence that needs a block and finds none evicts sequences (MakeRoom),
+// first those of m_arrived, then younger ones. They lose their blocks and wait to be computed again
+// or swapped in. With prefix caching, full blocks are named by content (NameFilled), and a new
+// prompt shares the named blocks at its beginning (CountCached, TakeWithCached) and computes the
+// rest.
 
 namespace
 {
@@ -201,7 +202,7 @@ BatchScheduler::Form(TimePs now)
     m_hasPreempted = false;
     AdmitArrived();
     AdmitSwapped(now);
-    if (!m_pool.chunkedPrefill)
+    if (!m_pool.chunkedPrefill && !m_pool.mixedBatches)
     {
         AddPrompts(batch, now);
         if (batch.empty())
@@ -250,6 +251,7 @@ BatchScheduler::AdmitSwapped(TimePs now)
 void
 BatchScheduler::AddPrompts(std::vector<BatchItem>& batch, TimePs now)
 {
+    const std::size_t decoding = batch.size();
     while (!m_waiting.empty() && m_swapped.empty() && m_budget > 0 &&
            m_running.size() < m_pool.maxSequences)
     {
@@ -264,11 +266,11 @@ BatchScheduler::AddPrompts(std::vector<BatchItem>& batch, TimePs now)
         uint32_t count = std::min(missing, m_budget);
         if (!m_pool.chunkedPrefill && count < missing)
         {
-            if (!batch.empty())
+            if (batch.size() > decoding)
             {
                 return;
             }
-            count = missing; // a prompt above the limit is a step of its own
+            count = missing; // a prompt above the limit is the only one of its step
         }
         if (!TakeWithCached(sequence, blocks, cached, now))
         {

@@ -164,6 +164,8 @@ POOL = {
     "num_gpu_blocks": _whole("blocks of a replica's cache (default: as many as fit)", most=MOST - 1),
     "enable_chunked_prefill": _one_of("whether a step may compute parts of prompts: 0 or 1 (default: the engine's, or "
                                       "1)", "0", "1"),
+    "enable_mixed_batches": _one_of("whether steps with whole prompts decode, too: 0 or 1 (default: the engine's, or "
+                                    "0)", "0", "1"),
     "enable_prefix_caching": _one_of("whether prompts reuse the caches of equal beginnings: 0 or 1 (default)",
                                      "0", "1"),
     "scheduling_policy": _policy("scheduling_policy", "policy that chooses the sequence that begins next", "fcfs"),

@@ -182,6 +182,7 @@ struct InstancePool
     uint32_t maxSequences{256};
     uint32_t maxBatchTokens{8192};
     bool chunkedPrefill{true};
+    bool mixedBatches{false}; ///< whether steps with whole prompts decode, too
     bool prefixCaching{true};
     LocalTierConfig hostCache{.gbps = 25};
     LocalTierConfig nvmeCache{.gbps = 7};
