@@ -4,10 +4,10 @@
 
     scripts/maintain/serving_tables.py AICONFIGURATOR [-o DIR]
 
-AICONFIGURATOR is a checkout of github.com/ai-dynamo/aiconfigurator (Apache-2.0), or a folder with its tables as
+AICONFIGURATOR is a folder with tables of github.com/ai-dynamo/aiconfigurator (Apache-2.0) as
 SYSTEM__ENGINE_VERSION__OP.csv.gz. It writes shares of the rooflines of clustersim.workload.kernels.serving:
 
-products-fp8-GPU.csv, products-nvfp4-GPU.csv   products by n, k (rows) and m (columns), with the quantization of their
+engine-products-GPU.csv.gz   products by engine, precision, n, k (rows) and m (columns), with the quantization of their
 input
 experts-GPU.csv.gz microseconds of a rank's gated experts by engine, precision, whether tokens choose experts equally or
 by a power law, hidden size, width after tensor parallelism, experts of the rank, of a token and of all ranks (rows),
@@ -31,22 +31,36 @@ import sys
 
 import numpy as np
 import pandas as pd
-from kernel_tables import LICENCE, SYSTEMS, TOKENS, fastest, files_of, read, text
+from kernel_tables import LICENCE, SYSTEMS, TOKENS, read, text
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
 
-from clustersim.workload.kernels import experts, gpus, serving  # noqa: E402
+from clustersim.workload.kernels import experts, gpus, grid, serving  # noqa: E402
 
-N, K = (256, 1024, 2048, 4096, 8192, 16384, 65536), (256, 1024, 2048, 4096, 8192, 16384)
-M = (1, 16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
+N, K = (64, 256, 512, 1024, 2048, 4096, 8192, 16384, 65536), (128, 256, 512, 1024, 2048, 4096, 8192, 16384)
+M = (1, 4, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 # Tokens of experts' curves, rows of an expert that begin a regime of the errors, and ways to cut an expert.
 AT = (1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 2048, 4096, 8192, 16384)
 REGIMES, CUTS = (1, 4, 64), (1, 2, 4, 8, 16, 32)
-ENGINES = {"trtllm": "TensorRT-LLM", "vllm": "vLLM"}
+# Releases that count, best first. Of vLLM, those nearest to its profile: 0.14's products quantize with several kernels
+# that an engine's compiler fuses, and its experts are those of 0.19 (in blocks, cut: within 3%). 0.24 has other experts
+# on Hopper, and measured its products of fp8_block without CUDA graphs (collector/vllm/collect_gemm.py). On Blackwell,
+# 0.19's experts of 4 bits take longer for 1,024 tokens than for 4,096.
+PRODUCTS = {"TensorRT-LLM": ("trtllm_*",), "vLLM": ("vllm_0.19.0", "vllm_0.14.0"), "SGLang": ("sglang_0.5.10",)}
+EXPERTS = {engine: PRODUCTS[engine] for engine in ("TensorRT-LLM", "vLLM")}
+BLACKWELL_EXPERTS = {**EXPERTS, "vLLM": ("vllm_0.24.0",)}
+PRECISIONS = ("bfloat16", "fp8", "fp8_block", "nvfp4")
 WIDTHS, GROUPS, CACHED, TOGETHER = (128, 256, 512), (1, 4, 8, 16), (16, 128, 512, 1024, 2048, 4096, 16384, 65536), (1,
     4, 16, 64, 256, 1024, 4096)
 LATENT_HEADS = (16, 32, 64, 128)
+
+
+def write_packed(path, header, rows):
+    lines = LICENCE.replace("kernel_tables", "serving_tables") + "".join(
+        ",".join(map(str, row)) + "\n" for row in (header, *rows))
+    path.write_bytes(gzip.compress(lines.encode("ascii"), 9, mtime=0))
+    print(path, path.stat().st_size, "bytes")
 
 
 def write(path, header, rows):
@@ -77,30 +91,77 @@ def filled(found, axes):
 
 # -- products
 
-def products(gpu, table, precision, output):
-    table = table[(table.gemm_dtype == precision) & table.n.isin(N) & table.k.isin(K) & table.m.isin(M)]
-    least = [serving.roofline_ns(gpu, precision, *row) for row in table[["m", "n", "k"]].itertuples(index=False)]
-    found = dict(zip(zip(table.n, table.k, table.m), np.asarray(least) / (table.latency.to_numpy() * 1e6)))
-    whole = filled(found, (N, K, M))
-    write(output / f"products-{precision}-{gpu.name}.csv", ["n", "k", *M],
-          [[n, k, *(text(whole[n, k, m]) for m in M)] for n, k in itertools.product(N, K)])
+def measured(folder, system, operation, engines):
+    """@return an engine's measurements of its best release, by engine"""
+    for engine, releases in engines.items():
+        for paths in [found for release in releases
+                      if (found := sorted(folder.glob(f"{system}__{release}__{operation}_perf.csv.gz")))][:1]:
+            yield engine, pd.concat(map(pd.read_csv, paths))
 
 
-def product_errors(gpu, table, precision):
-    table = table[(table.gemm_dtype == precision) & (table.n >= 1024) & (table.k >= 1024) & (table.n
-        <= 16384) & (table.k <= 16384)]
-    table = table.sample(min(len(table), 4000), random_state=1)
+def engine_products(folder, system):
+    """@return measured products by engine"""
+    return {engine: table.groupby(["gemm_dtype", "m", "n", "k"]).latency.min().reset_index()
+            for engine, table in measured(folder, system, "gemm", PRODUCTS)}
+
+
+def product_rows(gpu, engine, table):
+    """@return rows of engine-products-GPU.csv.gz"""
+    table = table[table.n.isin(N) & table.k.isin(K) & table.m.isin(M)]
+    for precision, part in table.groupby("gemm_dtype"):
+        if precision not in PRECISIONS:
+            continue
+        least = [serving.roofline_ns(gpu, precision, *row) for row in part[["m", "n", "k"]].itertuples(index=False)]
+        found = dict(zip(zip(part.n, part.k, part.m), np.asarray(least) / (part.latency.to_numpy() * 1e6)))
+        whole = filled(found, (N, K, M))
+        yield from ([engine, precision, n, k, *(text(whole[n, k, m]) for m in M)]
+                    for n, k in itertools.product(N, K))
+
+
+def kept(name, *cells):
+    """@return rows of a table of the package that begin with these cells"""
+    return [row for row in grid.rows(name)[1] if tuple(row[:len(cells)]) == cells]
+
+
+def write_products(gpu, tables, output):
+    """Engines that were not measured keep their rows."""
+    name = f"engine-products-{gpu.name}.csv.gz"
+    rows = [row for engine in PRODUCTS
+            for row in (product_rows(gpu, engine, tables[engine]) if engine in tables else kept(name, engine))]
+    write_packed(output / name, ["engine", "precision", "n", "k", *M], rows)
+
+
+def product_error_rows(gpu, tables):
+    for engine in PRODUCTS:
+        title = f"products of {engine}"
+        if engine not in tables:
+            yield from kept("serving-errors.csv", gpu.name, title)
+            continue
+        for precision, ratio in product_errors(gpu, engine, tables[engine]):
+            yield error_row(gpu, title, precision, ratio)
+
+
+def error_row(gpu, table, kind, ratio):
+    return [gpu.name, table, kind, len(ratio), *(f"{np.quantile(ratio, at):.3f}" for at in (0.5, 0.1, 0.9))]
+
+
+def product_errors(gpu, engine, table):
+    """@return by precision, measured / the table's, of products of any size within it"""
+    table = table[(table.n >= 256) & (table.k >= 256) & (table.n <= 16384) & (table.k <= 16384)]
     mild = gpu.copy(update={"loaded": 1.0})
-    return table.latency * 1e6 / [serving.product_ns(mild, precision, *row)
-                                  for row in table[["m", "n", "k"]].itertuples(index=False)]
+    for precision, part in table[table.gemm_dtype.isin(PRECISIONS)].groupby("gemm_dtype"):
+        part = part.sample(min(len(part), 4000), random_state=1)
+        yield precision, part.latency * 1e6 / [serving.product_ns(mild, precision, *row, engine)
+                                               for row in part[["m", "n", "k"]].itertuples(index=False)]
 
 
 # -- experts
 
-def expert_curves(folder, system):
+def expert_curves(gpu, folder, system):
     """@return microseconds of gated experts: a row for each engine and shape, a column for each number of tokens"""
-    table = pd.concat([pd.read_csv(path).assign(engine=name) for engine, name in ENGINES.items()
-                       for path in files_of(folder, system, "moe", engine)])
+    table = pd.concat([table.assign(engine=engine) for engine, table in measured(
+        folder, system, "moe", BLACKWELL_EXPERTS if gpu.fp4 else EXPERTS)])
+    table = table[table.moe_dtype.isin(PRECISIONS)]
     table = table[~table.kernel_source.str.contains("nongated") & (table.moe_ep_size <= table.num_experts)]
     is_whole = table.moe_ep_size == 1
     table = table[(table.distribution == "balanced") | is_whole & (table.distribution == "power_law_1.01")]
@@ -117,13 +178,12 @@ def microseconds(time):
 
 
 def write_experts(gpu, wide, output):
+    """Engines that were not measured keep their rows."""
+    name, found = f"experts-{gpu.name}.csv.gz", set(wide.index.get_level_values("engine"))
     rows = [[*key, *map(microseconds, times)] for key, times in zip(wide.index, wide[list(AT)].to_numpy())]
+    rows += [row for engine in EXPERTS if engine not in found for row in kept(name, engine)]
     header = ["engine", "precision", "routing", "hidden", "width", "experts", "topk", "of", *AT]
-    lines = LICENCE.replace("kernel_tables", "serving_tables") + "".join(
-        ",".join(map(str, row)) + "\n" for row in (header, *rows))
-    path = output / f"experts-{gpu.name}.csv.gz"
-    path.write_bytes(gzip.compress(lines.encode("ascii"), 9, mtime=0))
-    print(path, path.stat().st_size, "bytes")
+    write_packed(output / name, header, rows)
     return experts.curves(header, rows)
 
 
@@ -138,7 +198,7 @@ def left_out(found, model):
 
 def expert_errors(gpu, found, table):
     """@return rows of expert-errors.csv: all measurements against the table, and against one that lacks their model"""
-    shown = {"TensorRT-LLM": {}, "vLLM": {}}
+    shown = {engine: {} for engine in EXPERTS}
     keys = ["engine", "moe_dtype", "hidden_size", "inter_size", "topk", "num_experts", "moe_tp_size", "moe_ep_size",
             "routing"]
     without = {}
@@ -157,6 +217,8 @@ def expert_errors(gpu, found, table):
                 [experts.of_curve(gpu, precision, rows, shape, curve) / (1e3 * time) if curve else np.nan
                  for curve in curves])
     for engine, regimes in shown.items():
+        if not regimes:
+            yield from kept("expert-errors.csv", gpu.name, engine)
         for cut in (True, False) if regimes else ():
             for column, name in enumerate(("yes", "no")):
                 ratios = [np.asarray(regimes[cut, regime])[:, column] for regime in range(1 + len(REGIMES))]
@@ -228,21 +290,17 @@ def main():
     given = parser.parse_args()
     errors, of_experts, eight_bit = [], [], []
     for name, system in SYSTEMS.items():
-        gpu, gemm = gpus.find(name), fastest(read(given.measurements, system, "gemm"))
+        gpu, gemm = gpus.find(name), engine_products(given.measurements, system)
         caches = decoding_rows(given.measurements, system)
-        precisions = [each for each in ("fp8", "nvfp4") if each in set(gemm.gemm_dtype)]
-        for precision in precisions:
-            products(gpu, gemm, precision, given.output)
-        wide, moe = expert_curves(given.measurements, system)
+        write_products(gpu, gemm, given.output)
+        wide, moe = expert_curves(gpu, given.measurements, system)
         of_experts += expert_errors(gpu, write_experts(gpu, wide, given.output), moe)
         decoding(gpu, caches, given.output)
         eight_bit += prompts(gpu, given.measurements)
         write(given.output / "prompts.csv", ["gpu", "head_dim", "one", *TOKENS], eight_bit)
-        found = [("products", each, product_errors(gpu, gemm, each)) for each in ("bfloat16", *precisions)]
-        found += [("decoding", each, decoding_errors(gpu, caches, each)) for each in ("bfloat16", "fp8")
-                  if each in set(caches.kv_cache_dtype)]
-        errors += [[name, table, kind, len(ratio), *(f"{np.quantile(ratio, at):.3f}" for at in (0.5, 0.1, 0.9))]
-                   for table, kind, ratio in found]
+        errors += product_error_rows(gpu, gemm)
+        errors += [error_row(gpu, "decoding", each, decoding_errors(gpu, caches, each)) for each in ("bfloat16", "fp8")
+                   if each in set(caches.kv_cache_dtype)]
     write(given.output / "serving-errors.csv", ["gpu", "table", "type", "points", "median", "p10", "p90"], errors)
     write(given.output / "expert-errors.csv", ["gpu", "engine", "experts", "in the table", "less than 1 row", "1 to 4",
                                                "4 to 64", "64 and more"], of_experts)

@@ -13,7 +13,8 @@ from test_serving_kernels import pair_of_hosts, times_of
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
 
-from clustersim.workload.kernels import experts, gpus  # noqa: E402
+from clustersim.workload.kernels import experts, gpus, serving  # noqa: E402
+from clustersim.workload.model import catalogue  # noqa: E402
 from clustersim.workload.serve import engine  # noqa: E402
 
 ONE = ("--model_name", "llama3_8b", "--num_layers", 2, "--world_size", 1, "--requests", 1, "--rate", 1,
@@ -99,13 +100,41 @@ def test_decoding_queries_take_a_tile_each_where_one_kernel_attends_for_prompts_
         assert "times mixed" not in generate(tmp_path, *server, "--gpu_type", gpu, "--engine", name)
 
 
+def test_8_bits_have_the_scales_of_the_checkpoint_that_is_served(tmp_path):
+    """Qwen's own 8-bit floats have a scale for each block, NVIDIA's of Qwen3 for each tensor, and Llama's too."""
+    gpu = gpus.find("H100", "fp8")
+    for model, name, scales in (("qwen3_8b", "vLLM", "fp8_block"), ("qwen3_8b", "TensorRT-LLM", "fp8"),
+                                ("deepseek_v3", "TensorRT-LLM", "fp8_block"), ("llama3_8b", "SGLang", "fp8")):
+        known = catalogue.find(model)
+        assert engine.find(name).eight_bits(known) == scales
+        if model == "deepseek_v3":
+            continue
+        text = generate(tmp_path, "--model_name", model, "--world_size", 1, "--num_layers", 2, "--dtype", "fp8",
+                        *ONE[6:], "--engine", name)
+        assert times_of(text, "projection")[8.0,] == pytest.approx(
+            serving.product_ns(gpu, scales, 8, 4096, 4096, name), rel=1e-3)
+
+
+def test_engines_make_all_latents_by_one_product(tmp_path):
+    text = generate(tmp_path, "--model_name", "deepseek_v3", "--world_size", 8, "--tp", 8, "--num_layers", 2,
+                    "--gpu_type", "H200", "--dtype", "fp8", *ONE[6:])
+    assert "row latent_down all matmul_fp8 2112 7168 1 NONE 0" in text  # 1,536 of queries, 512 + 64 of keys and values
+    assert "row query_down" not in text and "row key_value_down" not in text
+
+
+def test_tensorrt_llm_decodes_beside_whole_prompts(tmp_path):
+    text = generate(tmp_path, *ONE, "--engine", "TensorRT-LLM")
+    assert (of(text, "enable_chunked_prefill"), of(text, "enable_mixed_batches")) == ("0", "1")
+
+
 def test_experts_are_those_of_the_engine(tmp_path):
     shape = experts.Shape(2048, 768 // 4, 128, 8, 128)
     for name in ("vLLM", "TensorRT-LLM"):
         text = generate(tmp_path, "--model_name", "qwen3_30b_a3b", "--world_size", 4, "--tp", 4, "--num_layers", 2,
                         "--dtype", "fp8", *ONE[6:], "--engine", name)
         assert times_of(text, "experts")[8.0,] == pytest.approx(
-            experts.time_ns(gpus.find("H100", "fp8"), engine.find(name).fp8_experts, 64, shape, engine=name), rel=1e-3)
+            experts.time_ns(gpus.find("H100", "fp8"), engine.find(name).eight_bits(catalogue.find(
+                "qwen3_30b_a3b")), 64, shape, engine=name), rel=1e-3)
 
 
 def test_the_allreduce_is_named_where_ranks_add_up(tmp_path):

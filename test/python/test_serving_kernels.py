@@ -39,13 +39,14 @@ def raw(name):
 @pytest.mark.parametrize("name", WITH_TABLES)
 def test_a_point_of_a_table_comes_back(name):
     gpu = unloaded(name)
-    for precision in ("fp8", *(("nvfp4",) if gpu.fp4 else ())):
-        header, found = grid.rows(f"products-{precision}-{name}.csv")
-        for row in found[::7]:
-            for m, share in zip(header[2:], row[2:]):
-                n, k, m = int(row[0]), int(row[1]), int(m)
-                expected = serving.roofline_ns(gpu, precision, m, n, k) / float(share)
-                assert serving.product_ns(gpu, precision, m, n, k) == pytest.approx(max(expected, products.SHORTEST_NS))
+    header, found = grid.rows(f"engine-products-{name}.csv.gz")
+    assert {row[1] for row in found} == {"bfloat16", "fp8", "fp8_block", *(("nvfp4",) if gpu.fp4 else ())}
+    for engine, precision, n, k, *shares in found[::7]:
+        for m, share in zip(header[4:], shares):
+            sizes = int(m), int(n), int(k)
+            expected = serving.roofline_ns(gpu, precision, *sizes) / float(share)
+            assert serving.product_ns(gpu, precision, *sizes, engine) == pytest.approx(
+                max(expected, products.SHORTEST_NS))
     for (engine, precision, routing), curves in experts.table(f"experts-{name}.csv.gz").items():
         for shape, tokens, us in curves[::9]:
             if (routing == experts.UNEVEN) == (shape.local == shape.total):
@@ -75,13 +76,21 @@ def test_the_tables_are_those_of_the_measurements():
     assert len(ratios) > 100 and statistics.median(ratios) == pytest.approx(1, abs=0.05)
 
 
-@pytest.mark.parametrize("engine, tokens, us", [("vLLM", 16, 155.1), ("vLLM", 32, 247.6), ("vLLM", 128, 334.5),
+@pytest.mark.parametrize("engine, tokens, us", [("vLLM", 16, 176.3), ("vLLM", 32, 251.7), ("vLLM", 128, 353.6),
                                                 ("TensorRT-LLM", 16, 237.2), ("TensorRT-LLM", 128, 468.6)])
 def test_experts_that_tensor_parallelism_cuts_take_what_their_engine_was_measured_with(engine, tokens, us):
     """DeepSeek-V3's with TP 8 on an H200, in 8-bit blocks: h200_sxm, power_law_1.01."""
     shape = experts.Shape(7168, 256, 256, 8, 256)
-    assert experts.time_ns(unloaded("H200"), "fp8", 8 * tokens, shape, engine=engine) == pytest.approx(1e3 * us,
+    assert experts.time_ns(unloaded("H200"), "fp8_block", 8 * tokens, shape, engine=engine) == pytest.approx(1e3 * us,
         rel=0.01)
+
+
+@pytest.mark.parametrize("engine, precision, us", [
+    ("vLLM", "bfloat16", 13.2), ("vLLM", "fp8", 9.5), ("vLLM", "fp8_block", 20.3), ("SGLang", "fp8_block", 14.3),
+    ("TensorRT-LLM", "fp8", 16.7), ("TensorRT-LLM", "fp8_block", 10.8), ("", "fp8_block", 10.8)])
+def test_products_take_what_their_engine_was_measured_with(engine, precision, us):
+    """4 x 4,096 and 4,096 x 4,096 on an H200: h200_sxm, vllm 0.19.0, sglang 0.5.10, trtllm 1.3.0rc20."""
+    assert serving.product_ns(unloaded("H200"), precision, 4, 4096, 4096, engine) == pytest.approx(1e3 * us, rel=0.01)
 
 
 def test_experts_between_measured_numbers_of_tokens_lie_between_their_times():
@@ -98,10 +107,10 @@ def test_a_shape_that_was_not_measured_takes_the_share_of_the_roofline_of_the_ne
 
 
 def test_a_model_measured_with_one_kind_of_8_bits_takes_it():
-    """MiniMax M2 has hidden size 3,072 and 256 experts, as another model with a scale for each tensor."""
-    gpu, shape = unloaded("H200"), experts.Shape(3072, 1536, 32, 8, 256)
-    assert experts.time_ns(gpu, "fp8", 512, shape, engine="vLLM") == experts.time_ns(gpu, "fp8_block", 512, shape,
-                                                                                    engine="vLLM")
+    """TensorRT-LLM's DeepSeek-V3 has a scale for each block."""
+    gpu, shape = unloaded("H200"), experts.Shape(7168, 2048, 32, 8, 256)
+    times = {kind: experts.time_ns(gpu, kind, 512, shape, engine="TensorRT-LLM") for kind in ("fp8", "fp8_block")}
+    assert times["fp8"] == times["fp8_block"]
 
 
 @pytest.mark.parametrize("table", ["yes", "no"])
@@ -111,7 +120,7 @@ def test_experts_are_within_15_percent_in_most_of_each_regime(table):
     for row in (row for row in found if row[3] == table):
         for cell in row[4:]:
             median, within = cell.rstrip("%)").split(" (")
-            assert float(median) == pytest.approx(1, abs=0.05) and int(within) > (95 if table == "yes" else 50), row
+            assert float(median) == pytest.approx(1, abs=0.05) and int(within) >= (95 if table == "yes" else 50), row
     assert len(header) == 8 and len(found) == 4 * 10  # seven GPUs, of which three have two engines
 
 
@@ -294,7 +303,7 @@ def test_the_script_makes_the_tables(tmp_path):
     done = run_script([REPOSITORY / "scripts/maintain/serving_tables.py", OTHERS_FILES / "kernels", "-o", tmp_path])
     assert done.returncode == 0, done.stderr
     made = sorted(path.name for path in tmp_path.iterdir())
-    assert len(made) == 6 + 4 + 7 + 7 + 3
+    assert len(made) == 7 + 7 + 7 + 3
     for name in made:
         assert grid.rows(tmp_path / name) == grid.rows(name)
         if not name.endswith(".gz"):

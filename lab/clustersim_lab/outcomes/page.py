@@ -64,8 +64,8 @@ the others are *apart* from all constants.
 - **MiniMax on vLLM** is twice too fast, with attention by DP and by TP. Its rows are of an experiment (InferenceX, ``token_position_decode_slo``) that computes
   prompts at 22,000 tokens per second on eight H200, 3% of their peak, and in which a token takes less time with 48 users than with 16. No source says what
   else its server did. With DP, ranks of vLLM agree on the tokens of each step beforehand, which is not modelled.
-- **Few users of DeepSeek R1** wait 19 ms for a token, here 12.6.
-- **First tokens** of NIM with 5 to 50 users come later here than there: its prompts do not wait for one another as much.
+- **Few users of DeepSeek R1** wait 19 ms for a token, here 15. Products of vLLM without DeepGEMM (:doc:`kernels`) are a third of what was missing.
+- **First tokens** of NIM with five users come later here than there: its prompts wait for one another less.
 """
 LEFT_OUT = """\
 Left out, as far as it is known:

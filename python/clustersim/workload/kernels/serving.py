@@ -42,16 +42,26 @@ def _keyed(name: str, keys: int) -> "dict[Sequence[str], Grid]":
     return {key: grid.Grid(header[keys:], found) for key, found in parts.items()}
 
 
-def product_ns(gpu: "Gpu", precision: str, m: float, n: float, k: float) -> float:
-    """@return nanoseconds of a product of m x k and k x n, with the quantization of what it reads"""
-    name = gpu.table(f"products-{precision}")
-    if precision == "bfloat16" or not _has(name):
+@functools.lru_cache(None)
+def _products(name: str) -> "dict[Sequence[str], Grid]":
+    """@return grids of shares of the roofline by engine and precision, none if there is no such file"""
+    return _keyed(name, 2) if _has(name) else {}
+
+
+def product_ns(gpu: "Gpu", precision: str, m: float, n: float, k: float, engine: str = "") -> float:
+    """@return nanoseconds of a product of m x k and k x n, with the quantization of what it reads
+
+    @param engine whose kernels run; the fastest one's where it was not measured
+    """
+    found = {of: table for (of, kind), table in _products(gpu.table("engine-products") + ".gz").items()
+             if kind == precision}
+    if engine not in found and precision == "bfloat16" or not found:
         quantized = 0 if precision == "bfloat16" else (2 + roofline.FACTOR_BYTES[precision]) * m * k / gpu.stream_rate
         return products.product_ns(gpu, precision, m, n, k) + quantized
     least = roofline_ns(gpu, precision, m, n, k)
     peak, _ = gpu.peak_and_ceiling(precision)
-    return max(least / grid.load(name).at(n, k, m) * products.loaded(gpu, 2 * m * n * k / (peak * 1e3), least),
-               SHORTEST_NS)
+    reached = max(table.at(n, k, m) for table in ([found[engine]] if engine in found else found.values()))
+    return max(least / reached * products.loaded(gpu, 2 * m * n * k / (peak * 1e3), least), SHORTEST_NS)
 
 
 def roofline_ns(gpu: "Gpu", precision: str, m: float, n: float, k: float) -> float:

@@ -86,6 +86,7 @@ class Model(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
     window: NonNegativeInt = 0  # tokens that a token attends to at most, in layers with a window; 0: there are none
     window_is_chunk: bool = False  # of chunks of so many tokens each attends to its own, as in Llama 4
     windowed: Tuple[bool, ...] = (True,)  # which layers have the window; repeated
+    fp8_block: bool = False  # its publisher's 8-bit floats have a scale for each block of weights
 
     @pydantic.root_validator(pre=True)
     def _collects_sizes(cls, values: dict[str, Any]) -> dict[str, Any]:

@@ -251,6 +251,12 @@ def _layer_inputs(config: _Config) -> dict[str, int]:
     return dict(layer_inputs=width, layer_vocabulary=words if width else 0)
 
 
+def _fp8_block(config: _Config) -> bool:
+    """@return whether the file's weights of 8 bits have a scale for each block"""
+    return any((keys.get(name) or {}).get("weight_block_size") for keys in (config.keys, config.beside)
+               for name in hugging_face_keys.QUANTIZATION if isinstance(keys.get(name), dict))
+
+
 def _model(config: _Config, kind: str) -> Model:
     old = kind in OLD_GPT
     hidden = config.need_size("hidden_size", "n_embd", "d_model")
@@ -274,6 +280,7 @@ def _model(config: _Config, kind: str) -> Model:
         gated=gated, norm="layer" if old else "rms",
         # Llama 4 norms queries and keys without weights.
         qk_norm=bool(norms) and not kind.startswith("llama4"), output_gate=_output_gate(config, kind),
+        fp8_block=_fp8_block(config),
         tied=bool(config.get("tie_word_embeddings", default=kind.startswith(hugging_face_names.TIED))),
         **_biases(config, kind, old), **_experts(config, kind, layers, ffn), **_sparse(config), **_layer_inputs(config))
     model = Model(**{**known, **attention, **fields})

@@ -63,7 +63,7 @@ PATTERNS = [re.compile(pattern) for pattern in (
 # them to count.
 QUANTIZATION = ("quantization_config", "quantization", "compression_config")
 TOLD = {
-    **dict.fromkeys(QUANTIZATION, "--dtype gives the type of matrix products"),
+    **dict.fromkeys(QUANTIZATION, "--dtype gives the type of matrix products (weight_block_size, their scales)"),
     **dict.fromkeys(("num_nextn_predict_layers", "num_mtp_modules", "mtp_num_hidden_layers", "mtp_num_layers"),
                     "--mtp_num_layers adds layers that predict further tokens"),
     "vision_config": "encoders are left out", "audio_config": "encoders are left out",

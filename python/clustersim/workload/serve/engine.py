@@ -13,6 +13,7 @@ from clustersim.pydantic_v1 import pydantic
 
 if TYPE_CHECKING:
     from clustersim.workload.kernels.gpus import Gpu
+    from clustersim.workload.model.transformer import Model
 
 NONE = "none"  # no engine: rooflines, no launches, no time beside them
 ALLREDUCE = "AS_ENGINE_ALLREDUCE"  # the variable that names an engine's AllReduce to the simulator
@@ -31,8 +32,9 @@ class Engine(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
     """A profile; engines.yaml says what each constant means."""
     name: str
     rows: list[str]
+    products: str
     experts: str
-    fp8_experts: str
+    own_fp8: list[str] = []
     allreduce: str
     frontend_ns: float
     frontend_latency_ns: float
@@ -47,6 +49,10 @@ class Engine(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
     graphs_per_sequence: int
     limits: list[Limit]
     flags: dict[str, Any]
+
+    def eight_bits(self, model: "Model") -> str:
+        """@return the type of a model's 8-bit floats, by their scales"""
+        return "fp8_block" if model.fp8_block and not model.name.startswith(tuple(self.own_fp8)) else "fp8"
 
     def limit(self, gpu: "Gpu") -> Limit:
         """@return the limits of a server on a GPU"""

@@ -229,8 +229,8 @@ class Instance:
     def _mixer(self, kind: "LayerKind") -> "Iterator[Row]":
         """@return rows of what mixes a layer's tokens"""
         for part, some in operators.mixer_parts(self.model, self.one_token, kind):
-            yield from (self._mixing(operator, part, kind) if operator.kind in ("attention", "fused")
-                        else self._row(operator) for operator in some)
+            yield from _latents_together([self._mixing(operator, part, kind) if operator.kind in ("attention", "fused")
+                                          else self._row(operator) for operator in some])
 
     def _mixing(self, operator: "Operator", part: "Mixer", kind: "LayerKind") -> "Row":
         """@return the row of an operator that reads what is kept of earlier tokens: their keys and values, or a
@@ -394,6 +394,18 @@ class Instance:
         width = max(inward * ffn // self.tp, model.experts_per_token * (model.hidden
             + inward * model.expert_ffn // self.expert_parts))
         return ELEMENT * tokens * (4 * model.hidden + width) + 4 * sequences * model.vocabulary
+
+
+def _latents_together(rows: "list[Row]") -> "list[Row]":
+    """@return the rows, with one product for the latents of queries, keys and values: servers of all engines join the
+    weights (fused_qkv_a_proj of vLLM and SGLang, kv_a_proj_with_mqa of TensorRT-LLM's modeling_deepseekv3.py)"""
+    named = {row.name: row for row in rows}
+    down, keys = named.get("query_down"), named.get("key_value_down")
+    if not down or not keys or (down.kind, down.figures[1:], down.weight) != (keys.kind, keys.figures[1:], keys.weight):
+        return rows
+    joined = dataclasses.replace(down, name="latent_down",
+                                 figures=(down.figures[0] + keys.figures[0], *down.figures[1:]))
+    return [joined if row is down else row for row in rows if row is not keys]
 
 
 def _runs(kinds: "Sequence[LayerKind]") -> "Iterator[tuple[int, int, LayerKind]]":

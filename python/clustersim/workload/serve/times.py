@@ -149,14 +149,17 @@ class Timed:
         return dataclasses.replace(row, times=tuple(times))
 
     def _dtype(self, row: "Row") -> str:
-        _, _, dtype = row.kind.partition("_")
-        return dtype or "bfloat16"
+        """@return the type of a row's factors; 8-bit floats by their scales"""
+        dtype = row.kind.partition("_")[2] or "bfloat16"
+        return self.engine.eight_bits(self.instance.model) if self.engine and dtype == "fp8" else dtype
 
     def _products(self, row: "Row") -> list[str]:
         n, k, _ = row.figures
         most = self.verified * self.sequences if row.layers == "last" else self.most
-        return [_line(["tokens"], [(m, weight_only.product_ns(self.gpu, m, n, k, row.weight) if row.weight else
-                                    serving.product_ns(self.gpu, self._dtype(row), m, n, k)) for m in points(most)])]
+        engine = self.engine.products if self.engine else ""
+        return [_line(["tokens"], [
+            (m, weight_only.product_ns(self.gpu, m, n, k, row.weight) if row.weight else
+             serving.product_ns(self.gpu, self._dtype(row), m, n, k, engine)) for m in points(most)])]
 
     def _experts(self, row: "Row") -> list[str]:
         model, (columns, hidden, local, share) = self.instance.model, row.figures
@@ -165,8 +168,6 @@ class Timed:
         shape = experts.Shape(hidden, columns // inward, local, model.experts_per_token,
                               model.experts + (self.instance.redundant or 0))
         dtype, engine = self._dtype(row), self.engine
-        if engine and dtype == "fp8":
-            dtype = engine.fp8_experts
         for tokens in points(self.most * self.instance.replicas):
             name = engine.experts if engine else ""
             found.append((tokens, weight_only.experts_ns(self.gpu, tokens * share, shape, inward, name, row.weight)
