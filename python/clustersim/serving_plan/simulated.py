@@ -143,7 +143,8 @@ def carry_out(deployment: Deployment, fabric: pathlib.Path, directory: pathlib.P
         *_words(deployment, few), "--trace", str(directory / f"{name}.csv"), "-o", str(directory), "--name", name]))
     words: list[str | os.PathLike] = [
         find_program("SimAI_simulator", programs), "-w", written.path, "-n", fabric, *(["-c", conf] if conf else []),
-        "-o", directory / name, "--network", "flow", "--fast-forward", "--quiet", "--progress", "never"]
+        "-o", directory / name, "--network", "flow", "--fast-forward", "--collectives-limit", "0", "--quiet",
+        "--progress", "never"]
     try:
         run_program(words, timeout=time_limit)
     except subprocess.TimeoutExpired:
