@@ -20,9 +20,11 @@
 #include "simulator/options/run-environment.h"
 #include "simulator/options/run-options.h"
 #include "simulator/options/simccl-options.h"
+#include "simulator/programs/program-runs.h"
 #include "simulator/records/collectives-writer.h"
 
 #include "ns3/fabric-conf.h"
+#include "ns3/fabric-monitors.h"
 #include "ns3/layer-table.h"
 #include "ns3/links-writer.h"
 
@@ -134,6 +136,8 @@ TEST(TablesOfColumns, ListExactlyTheColumnsOfTheWriters)
     ExpectFile(folder + "requests-columns.csv", AstraSim::DescribeRequestColumns());
     ExpectFile("columns/instances.csv", AstraSim::DescribeInstanceColumns());
     ExpectFile("columns/caches.csv", AstraSim::DescribeCacheColumns());
+    ExpectFile("columns/passes.csv", AstraSim::DescribePassColumns());
+    ExpectFile("columns/pauses.csv", ns3::DescribePauseColumns());
     ExpectFile("columns/transfers.csv", AstraSim::DescribeTransferColumns());
 }
 

@@ -8,6 +8,7 @@
 #include "rdma-qbb/fabric/fabric-identity.h"
 #include "rdma-qbb/fabric/pfc-watchdog.h"
 
+#include "ns3/columns.h"
 #include "ns3/object-factory.h"
 #include "ns3/output-file.h"
 #include "ns3/rdma-fabric.h"
@@ -21,30 +22,51 @@ namespace ns3
 namespace
 {
 
-/**
- * Write the pauses of PFC: a line for each queue that was ever paused, with the pausing port.
- *
- * Columns: node, port (from 1), priority, paused_by (a node), pauses, paused_ns (in all),
- * longest_ns (without a break), storms (pauses that lasted PFC_WATCHDOG).
- *
- * @throw InputError if the file cannot be written
- */
+/// A queue that PFC has paused, for its row.
+struct PausedQueue
+{
+    const PfcPauseRecord& record;
+    uint32_t pausedBy;
+};
+
+const Columns<PausedQueue>&
+PauseColumns()
+{
+    using Of = const PausedQueue&;
+    static const Columns<PausedQueue> columns{
+        {"node", "the node that had to wait", [](Of queue) { return queue.record.node; }},
+        {"port", "its port, from 1", [](Of queue) { return queue.record.port + 1U; }},
+        {"priority",
+         "the queue of that port",
+         [](Of queue) { return uint32_t{queue.record.priority}; }},
+        {"paused_by",
+         "the node at the other end, which paused it",
+         [](Of queue) { return queue.pausedBy; }},
+        {"pauses", "number of pauses", [](Of queue) { return queue.record.pauses; }},
+        {"paused_ns",
+         "total time paused",
+         [](Of queue) { return static_cast<double>(queue.record.totalPs) / 1000.0; }},
+        {"longest_ns",
+         "the longest time without a break",
+         [](Of queue) { return static_cast<double>(queue.record.longestPs) / 1000.0; }},
+        {"storms",
+         "pauses that lasted ``PFC_WATCHDOG``",
+         [](Of queue) { return queue.record.storms; }},
+    };
+    return columns;
+}
+
+/// Write the pauses of PFC: a row for each queue that was ever paused.
+/// @throw InputError if the file cannot be written
 void
 WritePauses(const RdmaFabric& fabric, const std::string& path)
 {
     OutputFile file(path);
-    file.Print("node,port,priority,paused_by,pauses,paused_ns,longest_ns,storms\n");
+    file.Write(PauseColumns().GetHeader() + "\n");
     for (const PfcPauseRecord& record : fabric.GetPfcWatchdog().GetRecords())
     {
-        file.Print("%u,%u,%u,%u,%lu,%.3f,%.3f,%lu\n",
-                   record.node,
-                   record.port + 1U,
-                   record.priority,
-                   fabric.GetTopology().Ports(record.node)[record.port].peer,
-                   record.pauses,
-                   static_cast<double>(record.totalPs) / 1000.0,
-                   static_cast<double>(record.longestPs) / 1000.0,
-                   record.storms);
+        const auto& ports = fabric.GetTopology().Ports(record.node);
+        file.Write(PauseColumns().RowOf({record, ports[record.port].peer}) + "\n");
     }
     file.Finish();
 }
@@ -119,6 +141,12 @@ FabricMonitors::Finish()
     {
         monitor->Finish();
     }
+}
+
+std::string
+DescribePauseColumns()
+{
+    return PauseColumns().ToCsv();
 }
 
 } // namespace ns3

@@ -61,6 +61,9 @@ class FabricMonitors
     std::vector<Ptr<FabricMonitor>> m_plugIns; ///< MONITOR
 };
 
+/// @return the columns of pauses.csv, as Columns::ToCsv() has them
+std::string DescribePauseColumns();
+
 } // namespace ns3
 
 #endif /* FABRIC_MONITORS_H */

@@ -8,6 +8,7 @@
 #include "programs/frame/run-record.h"
 #include "simulator/options/run-replay.h"
 
+#include "ns3/columns.h"
 #include "ns3/input-error.h"
 #include "ns3/output-directory.h"
 #include "ns3/output-file.h"
@@ -36,6 +37,33 @@ namespace
 {
 
 constexpr const char* RUN_NUMBER = "--RngRun=";
+
+/// An iteration, for its row.
+struct PassRecord
+{
+    uint32_t pass;
+    std::string status;
+    double startNs;
+    double durationNs;
+};
+
+const ns3::Columns<PassRecord>&
+PassColumns()
+{
+    using Of = const PassRecord&;
+    static const ns3::Columns<PassRecord> columns{
+        {"pass", "the iteration, from 0", [](Of record) { return record.pass; }},
+        {"status",
+         "``finished``, or why it ended early, as in its `run.json`_",
+         [](Of record) { return record.status; }},
+        {"start_ns", "the end of the iteration before", [](Of record) { return record.startNs; }},
+        {"end_ns",
+         "its start and its duration",
+         [](Of record) { return record.startNs + record.durationNs; }},
+        {"duration_ns", "simulated time", [](Of record) { return record.durationNs; }},
+    };
+    return columns;
+}
 
 /// Tells of the signals that end a run and of the end of processes, which are blocked as long as it
 /// lives.
@@ -260,7 +288,7 @@ IterationsRun::WriteRecord() const
 void
 IterationsRun::WriteTable() const
 {
-    std::string text = "pass,status,start_ns,end_ns,duration_ns\n";
+    std::string text = PassColumns().GetHeader() + "\n";
     double startNs = 0;
     for (uint32_t pass = 0; pass < m_options.passes; ++pass)
     {
@@ -269,12 +297,7 @@ IterationsRun::WriteTable() const
         {
             break;
         }
-        text += fmt::format("{},{},{:.3f},{:.3f},{:.3f}\n",
-                            pass,
-                            iteration.status,
-                            startNs,
-                            startNs + iteration.durationNs,
-                            iteration.durationNs);
+        text += PassColumns().RowOf({pass, iteration.status, startNs, iteration.durationNs}) + "\n";
         startNs += iteration.durationNs;
     }
     ns3::WriteWholeFile(m_options.output + "/passes.csv", text);
@@ -345,6 +368,12 @@ int
 RunIterations(const RunOptions& options)
 {
     return IterationsRun(options).Run();
+}
+
+std::string
+DescribePassColumns()
+{
+    return PassColumns().ToCsv();
 }
 
 } // namespace AstraSim

@@ -13,6 +13,7 @@
 #include "ns3/cluster-topology.h"
 
 #include <optional>
+#include <string>
 
 namespace AstraSim
 {
@@ -41,6 +42,9 @@ int RunSimulation(const RunOptions& options);
  * @return the exit status of the iteration that did not finish, if there is one
  */
 int RunIterations(const RunOptions& options);
+
+/// @return the columns of passes.csv, as Columns::ToCsv() has them
+std::string DescribePassColumns();
 
 /// SimAI_analytical: the workload with the cost of each collective as a whole.
 int RunAnalytical(const AnalyticalOptions& options);
