@@ -58,7 +58,7 @@ std::vector<std::string>
 SaidOf(const std::string& prefix, const std::vector<uint64_t>& sizes)
 {
     SystemConfig system;
-    system.allReduce = {{NativeAlgorithm::Kind::Custom, true, -1, prefix}};
+    system.allReduce = {{NativeAlgorithm::Kind::Custom, true, {}, prefix}};
     system.preferredDatasetSplits = 1;
     std::vector<std::string> said;
     CustomTraceCheck check(system, [&said](const std::string& line) { said.push_back(line); });

@@ -5,6 +5,7 @@
 #include "job-fixture.h"
 
 #include "ns3/input-error.h"
+#include "ns3/native-graph.h"
 
 #include <deque>
 #include <gtest/gtest.h>
@@ -20,69 +21,73 @@ namespace
 using Contributions = std::set<uint32_t>;
 
 /**
- * Carries out a schedule with sets in place of numbers. Data is taken when a message is sent, so a
- * message that leaves too early, or twice, shows in the result.
+ * Carries out the steps of a graph with sets in place of numbers. Data is taken when a message is
+ * sent, so a message that leaves too early, or twice, shows in the result.
  */
 class SymbolicRun
 {
   public:
-    SymbolicRun(const NativeSchedule& schedule, uint32_t ranks, uint32_t blocks)
-        : data(ranks, std::vector<Contributions>(blocks)),
-          m_schedule(schedule),
-          m_ranks(ranks)
+    SymbolicRun(const NativeGraph& graph, uint32_t blocks)
+        : data(graph.GetRanks(), std::vector<Contributions>(blocks)),
+          m_graph(graph),
+          m_ranks(graph.GetRanks())
     {
     }
 
     /// @return whether all steps of all ranks could be done
     bool Run()
     {
-        struct Lane
+        struct Sequence
         {
             uint32_t sent{0};
             uint32_t done{0};
         };
 
-        std::vector<std::vector<Lane>> lanes(m_ranks, std::vector<Lane>(m_schedule.LaneCount()));
-        std::map<std::tuple<uint32_t, uint32_t, uint32_t>,
-                 std::deque<std::map<uint32_t, Contributions>>>
-            inFlight;
+        std::vector<std::vector<Sequence>> sequences(m_ranks,
+                                                     std::vector<Sequence>(m_graph.GetSequences()));
+        std::map<std::pair<uint32_t, uint32_t>, uint64_t> messages; // of a rank's lanes
+        std::map<std::pair<uint32_t, uint32_t>, std::deque<std::map<uint32_t, Contributions>>>
+            inFlight; // out of a rank's lanes
+        bool isDone = true;
         for (bool progress = true; progress;)
         {
             progress = false;
+            isDone = true;
             for (uint32_t rank = 0; rank < m_ranks; ++rank)
             {
-                for (uint32_t lane = 0; lane < m_schedule.LaneCount(); ++lane)
+                for (uint32_t each = 0; each < m_graph.GetSequences(); ++each)
                 {
-                    auto& state = lanes[rank][lane];
-                    const uint32_t steps = m_schedule.StepCount(rank, lane);
-                    while (state.sent < steps && state.sent - state.done < m_schedule.Window())
+                    auto& state = sequences[rank][each];
+                    const uint32_t steps = m_graph.GetStepCount(rank, each);
+                    while (state.sent < steps && state.sent - state.done < m_graph.GetWindow())
                     {
-                        const auto step = m_schedule.Step(rank, lane, state.sent);
+                        const auto step = m_graph.GetStep(rank, each, state.sent);
                         if (step.afterAll && state.sent != state.done)
                         {
                             break;
                         }
-                        if (step.sendTo >= 0)
+                        if (step.outbound != Lane::NONE)
                         {
                             std::map<uint32_t, Contributions> message;
                             for (const uint32_t block :
-                                 m_schedule.BlocksSent(rank, lane, state.sent))
+                                 m_graph.GetBlocks(rank,
+                                                   step.outbound,
+                                                   messages[{rank, step.outbound}]++))
                             {
                                 message[block] = data[rank][block];
                             }
-                            const auto target = static_cast<uint32_t>(step.sendTo);
-                            inFlight[{rank, target, lane}].push_back(std::move(message));
+                            inFlight[{rank, step.outbound}].push_back(std::move(message));
                         }
                         ++state.sent;
                         progress = true;
                     }
                     while (state.done < state.sent)
                     {
-                        const auto step = m_schedule.Step(rank, lane, state.done);
-                        if (step.receiveFrom >= 0)
+                        const auto step = m_graph.GetStep(rank, each, state.done);
+                        if (step.inbound != Lane::NONE)
                         {
-                            auto& queue =
-                                inFlight[{static_cast<uint32_t>(step.receiveFrom), rank, lane}];
+                            auto& queue = inFlight[{m_graph.GetInbound(rank, step.inbound).peer,
+                                                    m_graph.GetPeerLane(rank, step.inbound)}];
                             if (queue.empty())
                             {
                                 break;
@@ -93,20 +98,11 @@ class SymbolicRun
                         ++state.done;
                         progress = true;
                     }
+                    isDone = isDone && state.done == steps;
                 }
             }
         }
-        for (uint32_t rank = 0; rank < m_ranks; ++rank)
-        {
-            for (uint32_t lane = 0; lane < m_schedule.LaneCount(); ++lane)
-            {
-                if (lanes[rank][lane].done < m_schedule.StepCount(rank, lane))
-                {
-                    return false;
-                }
-            }
-        }
-        return true;
+        return isDone;
     }
 
     std::vector<std::vector<Contributions>> data; ///< [rank][block]
@@ -130,7 +126,7 @@ class SymbolicRun
         }
     }
 
-    const NativeSchedule& m_schedule;
+    const NativeGraph& m_graph;
     uint32_t m_ranks;
 };
 
@@ -145,24 +141,26 @@ Everyone(uint32_t ranks)
     return all;
 }
 
-std::unique_ptr<NativeSchedule>
-Schedule(const std::string& algorithm, uint32_t ranks, CollectiveOp op, uint64_t bytes)
+std::shared_ptr<const NativeGraph>
+Graph(const std::string& algorithm, uint32_t ranks, CollectiveOp op, uint64_t bytes)
 {
-    CollectiveRequest request;
-    request.op = op;
-    request.bytes = bytes;
     const auto parsed = *ParseNativeAlgorithm(algorithm);
-    return parsed.schedule->MakeFor(ranks, request, parsed.window);
+    CollectiveTask task;
+    task.request.op = op;
+    task.request.bytes = bytes;
+    task.servers.resize(ranks);
+    task.window = parsed.window;
+    return std::dynamic_pointer_cast<const NativeGraph>(parsed.native->GetRules().graph(task));
 }
 
 void
 CheckData(const std::string& algorithm, uint32_t ranks, CollectiveOp op)
 {
     SCOPED_TRACE(algorithm + " " + ToString(op) + " on " + std::to_string(ranks));
-    const auto schedule = Schedule(algorithm, ranks, op, 1 << 20);
+    const auto graph = Graph(algorithm, ranks, op, 1 << 20);
     const bool isExchange = op == CollectiveOp::AllToAll;
     const uint32_t blocks = isExchange ? ranks * ranks : std::max(ranks, 2U);
-    SymbolicRun run(*schedule, ranks, blocks);
+    SymbolicRun run(*graph, blocks);
     for (uint32_t rank = 0; rank < ranks; ++rank)
     {
         for (uint32_t block = 0; block < blocks; ++block)
@@ -233,8 +231,8 @@ TEST(NativeCollectives, DoubleBinaryTreeSumsBothHalvesOnEveryRank)
 {
     for (uint32_t ranks = 2; ranks <= 33; ++ranks)
     {
-        const auto schedule = Schedule("doubleBinaryTree", ranks, CollectiveOp::AllReduce, 1000);
-        SymbolicRun run(*schedule, ranks, 2);
+        const auto graph = Graph("doubleBinaryTree", ranks, CollectiveOp::AllReduce, 1000);
+        SymbolicRun run(*graph, 2);
         for (uint32_t rank = 0; rank < ranks; ++rank)
         {
             run.data[rank] = {{rank}, {rank}};
@@ -247,24 +245,25 @@ TEST(NativeCollectives, DoubleBinaryTreeSumsBothHalvesOnEveryRank)
             EXPECT_EQ(data[1], Everyone(ranks));
         }
         // Two trees of n-1 edges, up and down.
-        EXPECT_EQ(schedule->MessageCount(), 4 * (ranks - 1));
+        EXPECT_EQ(graph->CountFlows(), 4 * (ranks - 1));
     }
 }
 
 TEST(NativeCollectives, RefuseWhatTheyCannotDo)
 {
-    EXPECT_THROW(Schedule("halvingDoubling", 6, CollectiveOp::AllReduce, 8), ns3::InputError);
-    EXPECT_THROW(Schedule("doubleBinaryTree", 4, CollectiveOp::AllGather, 8), ns3::InputError);
+    EXPECT_THROW(Graph("halvingDoubling", 6, CollectiveOp::AllReduce, 8), ns3::InputError);
+    EXPECT_THROW(Graph("doubleBinaryTree", 4, CollectiveOp::AllGather, 8), ns3::InputError);
 }
 
 TEST(NativeAlgorithm, ReadsTheNamesOfSystemFiles)
 {
-    EXPECT_EQ(ParseNativeAlgorithm("direct")->window, -1);
+    EXPECT_FALSE(ParseNativeAlgorithm("direct")->window);
     EXPECT_EQ(ParseNativeAlgorithm("direct12")->window, 12);
     EXPECT_EQ(ParseNativeAlgorithm("oneDirect[3]")->window, 3);
     EXPECT_TRUE(ParseNativeAlgorithm("oneRing")->acrossDimensions);
     EXPECT_FALSE(ParseNativeAlgorithm("ring")->acrossDimensions);
-    EXPECT_EQ(ParseNativeAlgorithm("halvingDoubling")->schedule->GetName(), "halvingDoubling");
+    EXPECT_EQ(ParseNativeAlgorithm("halvingDoubling")->native,
+              CollectiveAlgorithm::Find("native-halvingDoubling"));
     for (const auto* wrong :
          {"", "one", "rings", "ring2", "direct0", "direct[2", "direct-1", "directx"})
     {
@@ -273,37 +272,48 @@ TEST(NativeAlgorithm, ReadsTheNamesOfSystemFiles)
 }
 
 /// All data of a rank go to the next one, twice.
-class NativeTwice : public NativeSchedule
+class NativeTwice : public NativeGraph
 {
   public:
-    using NativeSchedule::NativeSchedule;
+    explicit NativeTwice(const CollectiveTask& task)
+        : NativeGraph(task, 1)
+    {
+    }
 
-    uint32_t StepCount(uint32_t, uint32_t) const override
+    uint32_t GetStepCount(uint32_t, uint32_t) const override
     {
         return 2;
     }
 
-    NativeStep Step(uint32_t rank, uint32_t, uint32_t) const override
+    FlowStep GetStep(uint32_t, uint32_t, uint32_t) const override
     {
-        const auto next = static_cast<int>((rank + 1) % m_ranks);
-        const auto last = static_cast<int>((rank + m_ranks - 1) % m_ranks);
-        return {next, last, m_bytes, m_bytes};
+        return Exchange(0, false);
     }
 
-    std::vector<uint32_t> BlocksSent(uint32_t, uint32_t, uint32_t) const override
+    uint64_t GetBytes(uint32_t, uint32_t, uint64_t) const override
+    {
+        return m_bytes;
+    }
+
+    std::vector<uint32_t> GetBlocks(uint32_t, uint32_t, uint64_t) const override
     {
         return {};
+    }
+
+  protected:
+    Lane GetLane(uint32_t rank, uint32_t, bool outbound) const override
+    {
+        Lane lane;
+        lane.peer = (rank + (outbound ? 1 : GetRanks() - 1)) % GetRanks();
+        lane.messages = 2;
+        return lane;
     }
 };
 
 TEST(NativeAlgorithm, OneOfOnesOwnIsNamedLikeTheOthers)
 {
     EXPECT_FALSE(ParseNativeAlgorithm("twice"));
-    const NativeSchedule::Kind twice("twice",
-                                     false,
-                                     [](uint32_t ranks, const CollectiveRequest& request, int) {
-                                         return std::make_unique<NativeTwice>(ranks, request);
-                                     });
+    const CollectiveAlgorithm twice("native-twice", NativeRules<NativeTwice>());
     auto config = NativeConfig("twice");
     config.memoryBus.endpointDelay = 0;
     auto workload = MakeWorkload("1 ALLREDUCE 50000 TP\n");
@@ -344,4 +354,86 @@ TEST(NativeRing, TakesTheTimeOfItsClosedForm)
                 << ranks << " ranks, " << chunks << " chunks";
         }
     }
+}
+
+namespace
+{
+
+constexpr TimePs WIRE_LATENCY = 500'000;
+constexpr double WIRE_BANDWIDTH = 50e9;
+constexpr TimePs ENDPOINT_DELAY = 10'000;
+constexpr double MEMORY_GBPS = 1600;
+
+/// @return the time of an AllReduce in one chunk
+TimePs
+TimeOf(const std::string& algorithm, int ranks, uint64_t bytes)
+{
+    auto config = NativeConfig(algorithm);
+    config.memoryBus.endpointDelay = ENDPOINT_DELAY;
+    config.memoryBus.localMemBandwidth = MEMORY_GBPS;
+    auto workload = MakeWorkload("1 ALLREDUCE " + std::to_string(bytes) + " TP\n");
+    JobRun run(*workload, ranks, config, {}, WIRE_LATENCY, WIRE_BANDWIDTH);
+    run.Run();
+    return run.recorder.finished;
+}
+
+/// @return the time of a message on the wire
+double
+Wire(double bytes)
+{
+    return WIRE_LATENCY + bytes / WIRE_BANDWIDTH * 1e12;
+}
+
+/// @return the time in which a received message is stored, and is reduced before
+double
+Reduction(double bytes)
+{
+    return ENDPOINT_DELAY + 3 * bytes / MEMORY_GBPS * 1e3;
+}
+
+} // namespace
+
+TEST(NativeDirect, TakesTheTimeOfItsClosedForm)
+{
+    constexpr uint64_t BYTES = 1 << 20;
+    for (const int ranks : {2, 4, 16})
+    {
+        // All exchanges of a half at once, or one after the other.
+        const double block = static_cast<double>(BYTES) / ranks;
+        const double halves = 2 * Wire(block) + Reduction(block) + ENDPOINT_DELAY;
+        EXPECT_NEAR(static_cast<double>(TimeOf("direct", ranks, BYTES)),
+                    ENDPOINT_DELAY + halves,
+                    10);
+        EXPECT_NEAR(static_cast<double>(TimeOf("direct1", ranks, BYTES)),
+                    ENDPOINT_DELAY + (ranks - 1) * halves,
+                    10.0 * ranks);
+    }
+}
+
+TEST(NativeHalvingDoubling, TakesTheTimeOfItsClosedForm)
+{
+    constexpr uint64_t BYTES = 1 << 20;
+    for (const int ranks : {2, 4, 16})
+    {
+        double expected = ENDPOINT_DELAY;
+        double part = BYTES;
+        for (int left = ranks; left > 1; left /= 2)
+        {
+            part /= 2; // halved on the way down, doubled on the way back
+            expected += 2 * Wire(part) + Reduction(part) + ENDPOINT_DELAY;
+        }
+        EXPECT_NEAR(static_cast<double>(TimeOf("halvingDoubling", ranks, BYTES)), expected, 100);
+    }
+}
+
+TEST(NativeDoubleBinaryTree, StoresMessagesOfTwoChildrenOneAfterTheOther)
+{
+    // Ranks 1 and 3 send to 2, whose steps await one child each; 2 sends the sum to the root, 0,
+    // and passes the total on. The second tree is the mirror image, on other links.
+    constexpr uint64_t BYTES = 1 << 20;
+    constexpr double HALF = BYTES / 2.0;
+    const double up = ENDPOINT_DELAY + Wire(HALF) + 2 * Reduction(HALF);
+    const double root = Wire(HALF) + Reduction(HALF) + Wire(HALF) + ENDPOINT_DELAY;
+    const double down = Wire(HALF) + ENDPOINT_DELAY;
+    EXPECT_NEAR(static_cast<double>(TimeOf("doubleBinaryTree", 4, BYTES)), up + root + down, 100);
 }

@@ -3,10 +3,14 @@
  */
 #include "native-algorithm.h"
 
+#include "ns3/native-graph.h"
+#include "ns3/nearest-name.h"
 #include "ns3/units.h"
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
+#include <vector>
 
 namespace AstraSim
 {
@@ -22,13 +26,25 @@ std::optional<NativeAlgorithm>
 FindSchedule(std::string_view name)
 {
     NativeAlgorithm algorithm{NativeAlgorithm::Kind::Native};
-    algorithm.schedule = NativeSchedule::Kind::Find(name);
-    if (!algorithm.schedule && name.starts_with(FLAT))
+    algorithm.native = FindNative(name);
+    if (!algorithm.native && name.starts_with(FLAT))
     {
-        algorithm.schedule = NativeSchedule::Kind::Find(name.substr(FLAT.size()));
+        algorithm.native = FindNative(name.substr(FLAT.size()));
         algorithm.acrossDimensions = true;
     }
-    return algorithm.schedule ? std::optional(algorithm) : std::nullopt;
+    return algorithm.native ? std::optional(algorithm) : std::nullopt;
+}
+
+/// @return ASTRA-sim's algorithms
+std::vector<const CollectiveAlgorithm*>
+AllNatives()
+{
+    std::vector<const CollectiveAlgorithm*> natives;
+    std::ranges::copy_if(
+        CollectiveAlgorithm::GetAll(),
+        std::back_inserter(natives),
+        [](const auto* each) { return each->GetName().starts_with(NATIVE_PREFIX); });
+    return natives;
 }
 
 } // namespace
@@ -37,11 +53,23 @@ std::string
 DescribeNativeAlgorithms()
 {
     std::string names;
-    for (const NativeSchedule::Kind* kind : NativeSchedule::Kind::GetAll())
+    for (const CollectiveAlgorithm* each : AllNatives())
     {
-        names += kind->GetName() + (kind->TakesWindow() ? "[N], " : ", ");
+        names += each->GetName().substr(NATIVE_PREFIX.size());
+        names += TakesWindow(*each) ? "[N], " : ", ";
     }
     return names + "one of these after \"one\" (oneRing), nccl, or the name of a collective engine";
+}
+
+std::string
+HintForNative(std::string_view name)
+{
+    std::vector<std::string> names;
+    for (const CollectiveAlgorithm* each : AllNatives())
+    {
+        names.push_back(each->GetName().substr(NATIVE_PREFIX.size()));
+    }
+    return ns3::NearestHint(name, names);
 }
 
 std::optional<NativeAlgorithm>
@@ -69,11 +97,11 @@ ParseNativeAlgorithm(std::string_view name)
         window = window.substr(1, window.size() - 2);
     }
     const auto steps = ns3::ParseUnsigned(window);
-    if (!steps || *steps < 1 || *steps > INT32_MAX || !algorithm->schedule->TakesWindow())
+    if (!steps || *steps < 1 || *steps > UINT32_MAX || !TakesWindow(*algorithm->native))
     {
         return std::nullopt;
     }
-    algorithm->window = static_cast<int>(*steps);
+    algorithm->window = static_cast<uint32_t>(*steps);
     return algorithm;
 }
 

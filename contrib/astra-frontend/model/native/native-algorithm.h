@@ -5,7 +5,8 @@
 #define NATIVE_ALGORITHM_H
 
 #include "collective-engine.h"
-#include "native-schedule.h"
+
+#include "ns3/collective-algorithm.h"
 
 #include <cstdint>
 #include <optional>
@@ -21,23 +22,26 @@ struct NativeAlgorithm
     enum class Kind : uint8_t
     {
         Nccl,   ///< MockNcclGroup chooses
-        Native, ///< a NativeSchedule is the algorithm
+        Native, ///< one of ASTRA-sim's own
         Custom, ///< a Chakra file per rank holds the algorithm
         Engine, ///< engines beside the GPUs carry it out
     };
 
     Kind kind{Kind::Nccl};
-    bool acrossDimensions{false}; ///< the "one" forms: one flat group over all dimensions
-    int window{-1};               ///< Native: steps under way at a time; -1 for all
-    std::string customPath{};     ///< Custom: the files' prefix
+    bool acrossDimensions{false};     ///< the "one" forms: one flat group over all dimensions
+    std::optional<uint32_t> window{}; ///< Native: steps under way at a time; none: all
+    std::string customPath{};         ///< Custom: the files' prefix
     const CollectiveEngine::Kind* engine{nullptr}; ///< Engine: which
-    const NativeSchedule::Kind* schedule{nullptr}; ///< Native: which
+    const CollectiveAlgorithm* native{nullptr};    ///< Native: which
 
     bool operator==(const NativeAlgorithm&) const = default;
 };
 
 /// @return the names that ParseNativeAlgorithm() accepts, for documentation and messages
 std::string DescribeNativeAlgorithms();
+
+/// @return the nearest of these names to a wrong one, for messages; empty if none is near
+std::string HintForNative(std::string_view name);
 
 /// @param name "ring", "oneDirect4", ... @return the algorithm, or nullopt if there is none
 std::optional<NativeAlgorithm> ParseNativeAlgorithm(std::string_view name);

@@ -3,11 +3,15 @@
  */
 #include "native-collectives.h"
 
+#include "collectives/model/collective/graph-plan.h"
 #include "native-custom.h"
-#include "native-plan.h"
+
+#include "ns3/native-graph.h"
 
 #include <cctype>
+#include <cstddef>
 #include <map>
+#include <tuple>
 
 namespace AstraSim
 {
@@ -15,46 +19,57 @@ namespace AstraSim
 namespace
 {
 
-/// One native algorithm; schedules do not depend on which ranks form the group, so they are shared.
+/// Plans are forgotten beyond so many.
+constexpr std::size_t MOST_PLANS = 1024;
+
+/// One of ASTRA-sim's algorithms.
 class NativeImplementation : public CollectiveImplementation
 {
   public:
-    NativeImplementation(const NativeAlgorithm& algorithm, const MemoryBusLookup& busOf)
+    NativeImplementation(const NativeAlgorithm& algorithm, MemoryBusLookup busOf)
         : m_algorithm(algorithm),
-          m_busOf(busOf)
+          m_busOf(std::move(busOf))
     {
     }
 
     std::shared_ptr<const CollectivePlan> Plan(const CommGroup& group,
                                                const CollectiveRequest& request) override
     {
-        const auto ranks = static_cast<uint32_t>(group.ranks.size());
-        auto& [schedule, choice] = m_schedules[{ranks, request.op, request.bytes}];
-        if (!schedule)
+        if (m_plans.size() >= MOST_PLANS)
         {
-            schedule = m_algorithm.schedule->MakeFor(ranks, request, m_algorithm.window);
-            choice = {m_algorithm.schedule->GetName(),
-                      "-",
-                      schedule->LaneCount(),
-                      schedule->MessageCount(),
-                      0};
-            choice.algorithm.front() = static_cast<char>(std::toupper(choice.algorithm.front()));
+            m_plans.clear(); // those in use live on
         }
-        return MakeNativePlan(group, schedule, choice, m_busOf);
+        auto& plan = m_plans[{group.ranks, request.op, request.bytes}];
+        if (!plan)
+        {
+            plan = Make(group, request);
+        }
+        return plan;
     }
 
   private:
-    struct Key
+    std::shared_ptr<const CollectivePlan> Make(const CommGroup& group,
+                                               const CollectiveRequest& request) const
     {
-        uint32_t ranks;
-        CollectiveOp op;
-        uint64_t bytes;
-        auto operator<=>(const Key&) const = default;
-    };
+        CollectiveTask task;
+        task.request = request;
+        task.servers.resize(group.ranks.size());
+        task.window = m_algorithm.window;
+        auto graph = m_algorithm.native->GetRules().graph(task);
+        const StepOrder* order = graph->GetStepOrder();
+        CollectiveChoice choice{m_algorithm.native->GetName().substr(NATIVE_PREFIX.size()),
+                                "-",
+                                order ? order->GetSequences() : 1};
+        choice.algorithm.front() = static_cast<char>(std::toupper(choice.algorithm.front()));
+        TimedGraph timed{std::move(graph), std::make_shared<NativeGpu>(group.ranks, m_busOf)};
+        return std::make_shared<GraphPlan>(group, std::move(timed), choice);
+    }
 
     NativeAlgorithm m_algorithm;
-    const MemoryBusLookup& m_busOf;
-    std::map<Key, std::pair<std::shared_ptr<const NativeSchedule>, CollectiveChoice>> m_schedules;
+    MemoryBusLookup m_busOf;
+    std::map<std::tuple<std::vector<int>, CollectiveOp, uint64_t>,
+             std::shared_ptr<const CollectivePlan>>
+        m_plans;
 };
 
 } // namespace

@@ -4,8 +4,8 @@
 #ifndef NATIVE_COLLECTIVES_H
 #define NATIVE_COLLECTIVES_H
 
+#include "collectives/model/native/native-memory-bus.h"
 #include "native-algorithm.h"
-#include "native-plan.h"
 
 #include "ns3/collective-implementation.h"
 

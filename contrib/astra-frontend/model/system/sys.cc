@@ -47,7 +47,7 @@ Sys::Sys(const JobContext& context, uint32_t jobRank, RankNetwork& network)
       m_network(network),
       m_jobRank(jobRank),
       m_slowness(DrawSlowness(*context.config, get_rank())),
-      m_memoryBus(network, context.config->memoryBus),
+      m_memoryBus(context.config->memoryBus),
       m_scheduler(*this, context.planner->GetQueueThreshold())
 {
 }

@@ -4,7 +4,7 @@
 #ifndef SYS_H
 #define SYS_H
 
-#include "astra-frontend/model/native/native-memory-bus.h"
+#include "collectives/model/native/native-memory-bus.h"
 #include "collective-ledger.h"
 #include "run-observer.h"
 #include "scheduler-unit.h"

@@ -266,7 +266,7 @@ class SystemFile
             {
                 Fail(key,
                      "names the unknown algorithm '" + name + "'",
-                     DescribeNativeAlgorithms() + NativeSchedule::Kind::HintFor(name));
+                     DescribeNativeAlgorithms() + HintForNative(name));
             }
             algorithms.push_back(*algorithm);
         }
@@ -288,7 +288,7 @@ class SystemFile
         algorithms.clear();
         for (const auto& path : List(key))
         {
-            algorithms.push_back({NativeAlgorithm::Kind::Custom, true, -1, FindCustom(key, path)});
+            algorithms.push_back({NativeAlgorithm::Kind::Custom, true, {}, FindCustom(key, path)});
         }
     }
 

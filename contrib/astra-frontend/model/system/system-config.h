@@ -5,7 +5,7 @@
 #define SYSTEM_CONFIG_H
 
 #include "astra-frontend/model/native/native-algorithm.h"
-#include "astra-frontend/model/native/native-memory-bus.h"
+#include "collectives/model/native/native-memory-bus.h"
 
 #include "ns3/collective-types.h"
 #include "ns3/rank-network.h"

@@ -67,7 +67,7 @@ RefuseOtherForms(const std::string& path)
 /// @return the first word of a text, which says of what kind it is; empty for Chakra traces, for
 /// GOAL schedules, which may be binary, and for a file that is not there
 std::string
-KindOf(const std::string& path)
+FormatOf(const std::string& path)
 {
     const bool isText =
         ns3::InputExists(path) && !IsChakraPrefix(path) && !GoalSchedule::IsIn(path);
@@ -103,7 +103,7 @@ IsChakraPrefix(const std::string& path)
 bool
 RanksShareScheduler(const std::string& path)
 {
-    const std::string kind = KindOf(path);
+    const std::string kind = FormatOf(path);
     return kind == KV_CACHE || kind == INFERENCE;
 }
 
@@ -111,7 +111,7 @@ NamedEngine
 AllReduceOf(const std::string& path)
 {
     NamedEngine found;
-    if (KindOf(path) != INFERENCE)
+    if (FormatOf(path) != INFERENCE)
     {
         return found;
     }

@@ -57,6 +57,8 @@ struct CollectiveTask
     double linkGBps{0};           ///< that one channel, or one copy, moves over a link in a server
     bool hasNvSwitch{false};      ///< whether switches join the GPUs of a server
     std::vector<uint32_t> nics{}; ///< of each rank: ranks that share a NIC have the same number
+    /// Steps of an algorithm of ASTRA-sim that may be under way at a time; none: as many as it can.
+    std::optional<uint32_t> window{};
 
     /// @return another collective on the same machine, on ranks with these servers and NICs
     CollectiveTask On(const CollectiveRequest& other,

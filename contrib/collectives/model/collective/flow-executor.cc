@@ -22,6 +22,10 @@ namespace AstraSim
 // by a credit message if the sender is far. The times of GPU and CPU for a message are its send
 // latency (StartOf, OccupyBlock, OccupyCpu); copies and messages without bytes are events of the
 // rank's clock alone. A rank is done when m_left is 0: no message is left to send or to receive.
+//
+// A graph with a StepOrder goes another way from Begin() on: BeginSteps() takes the next steps of a
+// sequence, CarryOut() sends a step's message and asks for its counterpart, which takes the memory
+// bus when it has come; then GoOnAfter() begins the steps that waited for this one.
 
 namespace
 {
@@ -123,12 +127,16 @@ FlowExecutor::FlowExecutor(FlowExecution execution,
         }
         m_left += inbound.lane.messages;
     }
+    if (const StepOrder* order = graph.GetStepOrder())
+    {
+        m_steps.emplace(*order, rank);
+    }
 }
 
 FlowExecutor::~FlowExecutor()
 {
     (*m_ranks)[m_rank] = nullptr;
-    if (!m_hasFar)
+    if (!m_hasFar || m_steps) // acknowledgements of steps may still come
     {
         return;
     }
@@ -163,6 +171,14 @@ FlowExecutor::Defer(MessageHandler handler, void* arg)
 void
 FlowExecutor::Start()
 {
+    if (m_steps)
+    {
+        for (uint32_t sequence = 0; sequence < m_steps->GetSequences(); ++sequence)
+        {
+            BeginSteps(sequence, true);
+        }
+        return;
+    }
     m_network.Schedule(
         m_isPhysical ? 0 : m_execution.startLatency,
         [](void* self) { static_cast<FlowExecutor*>(self)->Begin(); },
@@ -387,7 +403,7 @@ FlowExecutor::Post(Outbound& outbound, uint64_t message, uint64_t bytes, TimePs 
                     .tag = m_tagBase + lane.tag,
                     .bytes = bytes,
                     .info = &info,
-                    .handler = OnSentOf,
+                    .handler = m_steps ? nullptr : OnSentOf,
                     .arg = &outbound,
                     .buffer = m_data ? m_data->GetOutgoing(outbound.index, message) : nullptr});
     outbound.stream = info.stream;
@@ -420,17 +436,26 @@ FlowExecutor::Expect(Inbound& inbound)
         Join(lane, inbound.times, bytes, received, &inbound);
         return;
     }
+    Receive(inbound, inbound.received, bytes, received, &inbound);
+}
+
+void
+FlowExecutor::Receive(Inbound& inbound,
+                      uint64_t message,
+                      uint64_t bytes,
+                      MessageHandler handler,
+                      void* arg)
+{
     MessageInfo info = m_info;
     info.channel = inbound.lane.channel;
     info.stream = inbound.stream;
-    m_network.Receive(
-        {.src = m_execution.group->ranks[inbound.lane.peer],
-         .tag = m_tagBase + inbound.lane.tag,
-         .bytes = bytes,
-         .info = &info,
-         .handler = received,
-         .arg = &inbound,
-         .buffer = m_data ? m_data->GetIncoming(inbound.index, inbound.received) : nullptr});
+    m_network.Receive({.src = m_execution.group->ranks[inbound.lane.peer],
+                       .tag = m_tagBase + inbound.lane.tag,
+                       .bytes = bytes,
+                       .info = &info,
+                       .handler = handler,
+                       .arg = arg,
+                       .buffer = m_data ? m_data->GetIncoming(inbound.index, message) : nullptr});
     inbound.stream = info.stream;
 }
 
@@ -559,6 +584,10 @@ FlowExecutor::CheckDone()
 std::string
 FlowExecutor::DescribeWait() const
 {
+    if (m_steps)
+    {
+        return DescribeSteps();
+    }
     const auto describe = [this](const char* verb, const Lane& lane, uint64_t done) {
         const char* in = lane.kind == LaneKind::Message ? ""
                          : lane.kind == LaneKind::Copy  ? "copies within "
@@ -583,6 +612,110 @@ FlowExecutor::DescribeWait() const
         }
     }
     return "is done";
+}
+
+// --- Steps of a rank that has its messages in an order of its own.
+
+void
+FlowExecutor::BeginSteps(uint32_t sequence, bool areFirst)
+{
+    while (RankStep* step = m_steps->Begin(sequence))
+    {
+        const FlowGraph& graph = *m_execution.graph;
+        step->owner = this;
+        if (step->inbound != Lane::NONE)
+        {
+            step->messageIn = m_inbound[step->inbound].received++;
+            step->bytesIn = graph.GetInboundBytes(m_rank, step->inbound, step->messageIn);
+        }
+        if (step->outbound != Lane::NONE)
+        {
+            step->messageOut = m_outbound[step->outbound].sent++;
+            step->bytesOut = graph.GetBytes(m_rank, step->outbound, step->messageOut);
+        }
+        if (!areFirst || step->outbound == Lane::NONE)
+        {
+            CarryOut(*step);
+            continue;
+        }
+        TakeBus(*step, true, [](void* arg) {
+            RankStep& atPort = *static_cast<RankStep*>(arg);
+            const uint32_t its = atPort.sequence;
+            atPort.owner->CarryOut(atPort);
+            atPort.owner->GoOnAfter(its);
+        });
+    }
+}
+
+void
+FlowExecutor::CarryOut(RankStep& step)
+{
+    if (step.outbound != Lane::NONE)
+    {
+        Post(m_outbound[step.outbound], step.messageOut, step.bytesOut, 0);
+    }
+    if (step.inbound == Lane::NONE)
+    {
+        m_steps->End(step);
+        return;
+    }
+    const MessageHandler received = [](void* arg) {
+        RankStep& here = *static_cast<RankStep*>(arg);
+        here.owner->TakeBus(here, false, [](void* passed) {
+            RankStep& stored = *static_cast<RankStep*>(passed);
+            stored.owner->Store(stored);
+        });
+    };
+    Receive(m_inbound[step.inbound], step.messageIn, step.bytesIn, received, &step);
+}
+
+void
+FlowExecutor::Store(RankStep& step)
+{
+    if (m_data)
+    {
+        m_data->Arrived(step.inbound, step.messageIn);
+    }
+    m_steps->End(step);
+    GoOnAfter(step.sequence);
+}
+
+void
+FlowExecutor::GoOnAfter(uint32_t sequence)
+{
+    BeginSteps(sequence, false);
+    if (m_steps->HaveEnded())
+    {
+        const auto done = std::move(m_done);
+        done(); // may delete this
+    }
+}
+
+void
+FlowExecutor::TakeBus(RankStep& step, bool outbound, MessageHandler handler)
+{
+    const uint64_t bytes = outbound ? step.bytesOut : step.bytesIn;
+    const bool reduces = !outbound && step.reduces;
+    const TimePs now = m_network.Now();
+    const TimePs delay =
+        m_isPhysical ? 0 : m_execution.gpu->OccupyBus(m_rank, outbound, bytes, reduces, now);
+    m_network.Schedule(delay, handler, &step);
+}
+
+std::string
+FlowExecutor::DescribeSteps() const
+{
+    std::string text;
+    for (const RankStep& step : m_steps->GetAll())
+    {
+        if (step.isUnderWay && step.inbound != Lane::NONE)
+        {
+            const uint32_t peer = m_inbound[step.inbound].lane.peer;
+            text += (text.empty() ? "waits for " : ", ") + std::to_string(step.bytesIn) +
+                    " bytes from rank " + std::to_string(m_execution.group->ranks[peer]);
+        }
+    }
+    return text.empty() ? "waits for its memory bus" : text;
 }
 
 // --- Buffer slots of connections: the receiver frees them, and tells the sender directly, or in a

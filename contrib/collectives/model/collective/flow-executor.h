@@ -8,6 +8,7 @@
 #include "collective-implementation.h"
 #include "collective-types.h"
 #include "gpu-model.h"
+#include "rank-steps.h"
 
 #include <cstdint>
 #include <functional>
@@ -51,7 +52,9 @@ using FlowRanks = std::vector<FlowExecutor*>;
  * @brief Carries out one rank's part of a FlowGraph on a RankNetwork.
  *
  * Keeps a few counters per lane and one posted receive per inbound lane. Between ranks that are not
- * near (RankNetwork::IsNear()) receivers tell their senders of free slots in messages (credits). On
+ * near (RankNetwork::IsNear()) receivers tell their senders of free slots in messages (credits).
+ * Where the graph has a StepOrder, receives are posted step by step instead, and a rank is done
+ * with its last step, whether or not its messages have been acknowledged. On
  * a physical network, where each rank is a process, the machine takes its real time, so no modelled
  * latency is added.
  */
@@ -150,6 +153,12 @@ class FlowExecutor : public RankCollective
     void SendByTurns();
     /// Wait for the next message of a lane, if there is one.
     void Expect(Inbound& inbound);
+    /// Ask the network for a message of a lane.
+    void Receive(Inbound& inbound,
+                 uint64_t message,
+                 uint64_t bytes,
+                 MessageHandler handler,
+                 void* arg);
     static void OnSentOf(void* outbound);
     void OnSent(Outbound& outbound);
     void OnArrived(Inbound& inbound);
@@ -209,6 +218,18 @@ class FlowExecutor : public RankCollective
               MessageHandler handler,
               void* arg);
     void CheckDone();
+    /// Begin as many steps of a sequence as may be under way. @param areFirst whether these are its
+    /// first, whose messages have the memory bus before them
+    void BeginSteps(uint32_t sequence, bool areFirst);
+    /// Send the message of a step, which is at the network port, and wait for its counterpart.
+    void CarryOut(RankStep& step);
+    /// The message of a step is in the rank's memory.
+    void Store(RankStep& step);
+    /// The sequence of a step that has gone on may go on further, or the rank be done.
+    void GoOnAfter(uint32_t sequence);
+    /// Run @p handler with the step when one of its messages has gone through the memory bus.
+    void TakeBus(RankStep& step, bool outbound, MessageHandler handler);
+    std::string DescribeSteps() const;
     /// Run @p handler with @p arg from the event loop.
     void Defer(MessageHandler handler, void* arg);
 
@@ -226,6 +247,7 @@ class FlowExecutor : public RankCollective
     bool m_hasFar{false};
     TimePs m_cpuFree{0}; ///< when the CPU that serves the NIC can start another message
     CollectiveData* m_data{nullptr};
+    std::optional<RankSteps> m_steps; ///< where the graph has a StepOrder
     MessageInfo m_info;
     std::function<void()> m_done;
 };

@@ -12,6 +12,8 @@
 namespace AstraSim
 {
 
+class StepOrder;
+
 /// Kind of a flow's connection; SingleFlow's conn_type.
 enum class ConnType : uint8_t
 {
@@ -97,6 +99,8 @@ using LaneRange = boost::integer_range<uint32_t>;
  * Every rank has the same number of lanes in each direction; those it does not use have no
  * messages. Unless an algorithm says otherwise, lane i out of a rank arrives as its peer's lane i,
  * and waits for the rank's own inbound lane i alone.
+ *
+ * A graph with a StepOrder has the order of its messages from there, and neither needs nor slots.
  *
  * A GpuModel says how long a GPU takes for a message. The same numbers make SingleFlows for
  * inspection (BuildSingleFlows()).
@@ -215,6 +219,13 @@ class FlowGraph
     virtual uint32_t GetPeerLane(uint32_t rank, uint32_t inbound) const
     {
         return inbound;
+    }
+
+    /// @return the steps of ranks that work through their messages in an order of their own; null
+    /// if GetNeeds() says it. Owned by the graph
+    virtual const StepOrder* GetStepOrder() const
+    {
+        return nullptr;
     }
 
     /// @return the ranks of each set of members of in-network operations

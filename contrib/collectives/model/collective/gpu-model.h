@@ -147,6 +147,22 @@ class GpuModel
     {
         return 0;
     }
+
+    /**
+     * A message of a step (StepOrder) takes the bus between the rank's memory and its network port,
+     * which all collectives of the rank may share.
+     * @param outbound whether it goes to the port
+     * @param reduces whether the rank adds it to its own data
+     * @return how long it takes from @p now on
+     */
+    virtual TimePs OccupyBus(uint32_t rank,
+                             bool outbound,
+                             uint64_t bytes,
+                             bool reduces,
+                             TimePs now) const
+    {
+        return 0;
+    }
 };
 
 /// A GPU that takes the same for the messages of all lanes: no time at all, by default.

@@ -3,8 +3,7 @@
  */
 #include "mock-nccl-group.h"
 
-#include "collectives/model/collective/flow-executor.h"
-#include "collectives/model/collective/lost-switches.h"
+#include "collectives/model/collective/graph-plan.h"
 
 #include "ns3/input-error.h"
 
@@ -18,98 +17,6 @@ namespace
 
 /// Serving has batches of ever new sizes: plans are forgotten beyond so many.
 constexpr std::size_t MOST_PLANS = 16384;
-
-/// A plan with a FlowGraph.
-class GraphPlan : public CollectivePlan
-{
-  public:
-    GraphPlan(const CommGroup& group,
-              TimedGraph timed,
-              const CollectiveOffer& offer,
-              uint64_t packetBytes)
-        : CollectivePlan(WithFlows(offer.choice, *timed.graph)),
-          m_group(group),
-          m_execution(std::move(timed), m_group)
-    {
-        m_execution.startLatency = offer.start;
-        m_execution.wireInflation = offer.wireInflation;
-        m_execution.packetBytes = packetBytes;
-    }
-
-    TimedGraph GetGraph() const override
-    {
-        return m_execution;
-    }
-
-    std::unique_ptr<RankCollective> CreateRank(uint32_t rankIndex,
-                                               RankNetwork& network,
-                                               int tagBase,
-                                               const MessageInfo& info,
-                                               std::function<void()> done) const override
-    {
-        CheckSwitches(rankIndex, network);
-        return std::make_unique<FlowExecutor>(m_execution,
-                                              RanksOf(tagBase),
-                                              rankIndex,
-                                              network,
-                                              tagBase,
-                                              info,
-                                              std::move(done));
-    }
-
-  private:
-    static CollectiveChoice WithFlows(CollectiveChoice choice, const FlowGraph& graph)
-    {
-        choice.flows = graph.CountFlows();
-        return choice;
-    }
-
-    /// @return the shared state of the ranks of the instance with these tags
-    std::shared_ptr<FlowRanks> RanksOf(int tagBase) const
-    {
-        if (auto known = m_instances[tagBase].lock())
-        {
-            return known;
-        }
-        std::erase_if(m_instances, [](const auto& instance) { return instance.second.expired(); });
-        auto ranks = std::make_shared<FlowRanks>(m_group.ranks.size());
-        m_instances[tagBase] = ranks;
-        return ranks;
-    }
-
-    /// @throw ns3::InputError if the network lacks switches that carry out the rank's operations
-    void CheckSwitches(uint32_t rank, const RankNetwork& network) const
-    {
-        const FlowGraph& graph = *m_execution.graph;
-        if (m_execution.memberRanks->empty())
-        {
-            return;
-        }
-        for (uint32_t i = 0; i < graph.GetLaneCount(); ++i)
-        {
-            const Lane lane = graph.GetOutbound(rank, i);
-            if (lane.kind == LaneKind::Message || lane.kind == LaneKind::Copy ||
-                network.Supports((*m_execution.memberRanks)[lane.members]))
-            {
-                continue;
-            }
-            if (lane.type == ConnType::CollNet)
-            {
-                throw ns3::InputError(
-                    "NCCL_COLLNET_ENABLE",
-                    0,
-                    "the network's switches do not reduce for the ranks of group " + m_group.name,
-                    "the packet-level network, IN_NETWORK_REDUCTION 1 in "
-                    "its configuration, and links that lose nothing");
-            }
-            throw LostSwitches("AS_NVLS_ENABLE", m_group.name);
-        }
-    }
-
-    CommGroup m_group;
-    FlowExecution m_execution;
-    mutable std::map<int, std::weak_ptr<FlowRanks>> m_instances; ///< by first tag
-};
 
 void
 CheckRequest(const CommGroup& group, const CollectiveRequest& request)
@@ -299,11 +206,13 @@ MockNcclGroup::PlanAs(const CommGroup& group,
                       const CollectiveRequest& request,
                       const CollectiveOffer& offer) const
 {
-    return std::make_shared<GraphPlan>(
+    auto plan = std::make_shared<GraphPlan>(
         group,
         offer.make(Translate(group, request), GroupShape(group, m_machine)),
-        offer,
-        m_machine.packetBytes);
+        offer.choice);
+    plan->SetStart(offer.start, offer.wireInflation);
+    plan->SetPacketBytes(m_machine.packetBytes);
+    return plan;
 }
 
 } // namespace AstraSim

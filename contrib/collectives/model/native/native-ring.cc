@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "native-schedule.h"
+#include "native-graph.h"
 
 namespace AstraSim
 {
@@ -15,39 +15,44 @@ namespace
  * AllReduce is a ReduceScatter of n-1 steps and an AllGather of n-1. AllToAll passes the blocks on
  * from rank to rank, one message per block and hop: n(n-1)/2 messages per rank.
  */
-class NativeRing : public NativeSchedule
+class NativeRing : public NativeGraph
 {
   public:
-    using NativeSchedule::NativeSchedule;
-
-    uint32_t StepCount(uint32_t, uint32_t) const override
+    explicit NativeRing(const CollectiveTask& task)
+        : NativeGraph(task, 1)
     {
+    }
+
+    uint32_t GetStepCount(uint32_t, uint32_t) const override
+    {
+        const uint32_t n = GetRanks();
         switch (m_op)
         {
         case CollectiveOp::AllReduce:
-            return 2 * (m_ranks - 1);
+            return 2 * (n - 1);
         case CollectiveOp::AllToAll:
-            return m_ranks * (m_ranks - 1) / 2;
+            return n * (n - 1) / 2;
         default:
-            return m_ranks - 1;
+            return n - 1;
         }
     }
 
-    NativeStep Step(uint32_t rank, uint32_t, uint32_t step) const override
+    FlowStep GetStep(uint32_t, uint32_t, uint32_t step) const override
     {
-        NativeStep result;
-        result.sendTo = static_cast<int>((rank + 1) % m_ranks);
-        result.receiveFrom = static_cast<int>((rank + m_ranks - 1) % m_ranks);
-        result.sendBytes = BytesOf(1);
-        result.receiveBytes = result.sendBytes;
-        result.reduces = m_op == CollectiveOp::ReduceScatter ||
-                         (m_op == CollectiveOp::AllReduce && step < m_ranks - 1);
-        return result;
+        return Exchange(0,
+                        m_op == CollectiveOp::ReduceScatter ||
+                            (m_op == CollectiveOp::AllReduce && step < GetRanks() - 1));
     }
 
-    std::vector<uint32_t> BlocksSent(uint32_t rank, uint32_t, uint32_t step) const override
+    uint64_t GetBytes(uint32_t, uint32_t, uint64_t) const override
     {
-        const uint32_t n = m_ranks;
+        return BytesOf(1);
+    }
+
+    std::vector<uint32_t> GetBlocks(uint32_t rank, uint32_t, uint64_t message) const override
+    {
+        const uint32_t n = GetRanks();
+        auto step = static_cast<uint32_t>(message);
         if (m_op == CollectiveOp::AllToAll)
         {
             // In round t, a rank passes on the blocks that started t ranks before it, without its
@@ -65,13 +70,18 @@ class NativeRing : public NativeSchedule
         const uint32_t shift = m_op == CollectiveOp::ReduceScatter ? n - 1 : 0;
         return {(rank + shift + 2 * n - step) % n};
     }
+
+  protected:
+    Lane GetLane(uint32_t rank, uint32_t, bool outbound) const override
+    {
+        Lane lane;
+        lane.peer = (rank + (outbound ? 1 : GetRanks() - 1)) % GetRanks();
+        lane.messages = GetStepCount(rank, 0);
+        return lane;
+    }
 };
 
-const NativeSchedule::Kind RING("ring",
-                                false,
-                                [](uint32_t ranks, const CollectiveRequest& request, int) {
-                                    return std::make_unique<NativeRing>(ranks, request);
-                                });
+const CollectiveAlgorithm NATIVE_RING("native-ring", NativeRules<NativeRing>());
 
 } // namespace
 

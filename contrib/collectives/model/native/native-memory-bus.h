@@ -5,9 +5,13 @@
 #define NATIVE_MEMORY_BUS_H
 
 #include "ns3/clock-range.h"
+#include "ns3/gpu-model.h"
 #include "ns3/rank-network.h"
 
 #include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
 
 namespace AstraSim
 {
@@ -39,49 +43,58 @@ struct MemoryBusConfig
 class NativeMemoryBus
 {
   public:
-    /// @param network the NPU's clock; borrowed @param config borrowed
-    NativeMemoryBus(RankNetwork& network, const MemoryBusConfig& config)
-        : m_network(&network),
-          m_config(&config)
+    /// @param config borrowed
+    explicit NativeMemoryBus(const MemoryBusConfig& config)
+        : m_config(&config)
     {
     }
 
     /**
+     * A message takes the bus.
+     * @param toAgent whether it goes to the MA, or to memory
      * @param bytes size of the message
-     * @param reduce whether it is reduced with local data before it goes on
-     * @param handler called with @p arg when it is at the MA
+     * @param reduces whether it is reduced with local data before it goes on
+     * @return how long it takes from @p now on
      */
-    void send_from_NPU_to_MA(uint64_t bytes, bool reduce, MessageHandler handler, void* arg)
+    TimePs Occupy(bool toAgent, uint64_t bytes, bool reduces, TimePs now);
+
+  private:
+    const MemoryBusConfig* m_config;
+    TimePs m_agentFree{0}; ///< when the direction to the MA is free
+    TimePs m_memoryFree{0};
+};
+
+/// Finds the memory bus of a rank of the network.
+using MemoryBusLookup = std::function<NativeMemoryBus&(int rank)>;
+
+/**
+ * A message leaves when it has passed the memory bus; a received one passes the bus back (and is
+ * reduced there if the step says so) before the next step of its sequence begins. So a ring of s
+ * steps takes (s + 1) endpoint delays, s messages on the network, and three memory accesses per
+ * message that is reduced.
+ */
+class NativeGpu : public UniformGpu
+{
+  public:
+    /// @param ranks of the network, by their index in the group
+    NativeGpu(std::vector<int> ranks, MemoryBusLookup busOf)
+        : m_ranks(std::move(ranks)),
+          m_busOf(std::move(busOf))
     {
-        Transfer(m_toMa, bytes, reduce, handler, arg);
     }
 
-    /// The other direction, with the same parameters.
-    void send_from_MA_to_NPU(uint64_t bytes, bool reduce, MessageHandler handler, void* arg)
+    TimePs OccupyBus(uint32_t rank,
+                     bool outbound,
+                     uint64_t bytes,
+                     bool reduces,
+                     TimePs now) const override
     {
-        Transfer(m_toNpu, bytes, reduce, handler, arg);
-    }
-
-    /// @return time to read or write @p bytes of local memory, in ps
-    TimePs MemoryAccess(uint64_t bytes) const
-    {
-        return m_config->localMemBandwidth > 0
-                   ? ns3::RoundToPs(static_cast<double>(bytes) * 1000.0 /
-                                    m_config->localMemBandwidth)
-                   : 0;
+        return m_busOf(m_ranks[rank]).Occupy(outbound, bytes, reduces, now);
     }
 
   private:
-    void Transfer(TimePs& busyUntil,
-                  uint64_t bytes,
-                  bool reduce,
-                  MessageHandler handler,
-                  void* arg);
-
-    RankNetwork* m_network;
-    const MemoryBusConfig* m_config;
-    TimePs m_toMa{0}; ///< when the direction is free
-    TimePs m_toNpu{0};
+    std::vector<int> m_ranks;
+    MemoryBusLookup m_busOf;
 };
 
 } // namespace AstraSim
