@@ -170,7 +170,7 @@ PARTS = {
     ("qbb-simulator-impl", "qbb-partitions"),
     ("qbb-net-device", "qbb-channel"),  # the two ends of a cable, and the cable
     ("rdma-hw", "rdma-queue-pair"), ("rdma-hw", "rdma-receiver"), ("rdma-hw", "rdma-sender"),
-    ("sys", "scheduler-unit"), ("sys", "stream-baseline"),
+    ("sys", "stream-baseline"),
     ("serving-engine", "serving-instance"), ("serving-instance", "stage-in-step"),
 }
 # Types at the level of a namespace, and whatever introduces a name anywhere, functions at the start of a line included.

@@ -4,7 +4,6 @@
 #include "scheduler-unit.h"
 
 #include "stream-baseline.h"
-#include "sys.h"
 
 #include <algorithm>
 #include <memory>
@@ -34,16 +33,24 @@ StreamQueue::RunsOther(const StreamLane& lane) const
     });
 }
 
-SchedulerUnit::SchedulerUnit(Sys& sys, uint32_t queueThreshold)
-    : m_sys(sys),
+SchedulerUnit::SchedulerUnit(RankNetwork& network, StreamOrder& order, uint32_t queueThreshold)
+    : m_network(network),
+      m_order(order),
       m_queueThreshold(queueThreshold)
 {
 }
 
-void
-SchedulerUnit::notify_stream_added_into_ready_list()
+StreamQueue&
+SchedulerUnit::get_queue(int id)
 {
-    m_sys.schedule(1);
+    for (auto& queue : m_activeStreams)
+    {
+        if (queue.id == id)
+        {
+            return queue;
+        }
+    }
+    return m_activeStreams.emplace_back(StreamQueue{id, {}, 0, {}});
 }
 
 void
@@ -55,7 +62,7 @@ SchedulerUnit::notify_stream_added(int id)
 void
 SchedulerUnit::notify_stream_removed(int id)
 {
-    --m_sys.get_queue(id).running;
+    --get_queue(id).running;
     StartStreams(id);
 }
 
@@ -64,7 +71,7 @@ SchedulerUnit::StartStreams(int id)
 {
     while (true)
     {
-        StreamQueue& queue = m_sys.get_queue(id);
+        StreamQueue& queue = get_queue(id);
         const auto [next, lane] = ChooseNext(queue);
         if (!next)
         {
@@ -72,10 +79,7 @@ SchedulerUnit::StartStreams(int id)
             return;
         }
         const auto ranks = static_cast<uint32_t>(next->get_phase_group().ranks.size());
-        m_sys.get_ledger().GetStreamOrder().Begin(lane->lane,
-                                                  lane->begun++,
-                                                  next->get_name(),
-                                                  ranks);
+        m_order.Begin(lane->lane, lane->begun++, next->get_name(), ranks);
         ++queue.running;
         next->init();
     }
@@ -93,12 +97,10 @@ SchedulerUnit::WaitForOthers(StreamQueue& queue)
         if (!std::exchange(lane.waits, true))
         {
             // LookAgain by an event: this call comes from the middle of another rank's step.
-            m_sys.get_ledger().GetStreamOrder().WhenDecided(
-                lane.lane,
-                [this, id = queue.id, name = lane.lane]() {
-                    m_sys.get_queue(id).LaneOf(name).waits = false;
-                    m_sys.Schedule(0, &SchedulerUnit::LookAgain, new Look{this, id});
-                });
+            m_order.WhenDecided(lane.lane, [this, id = queue.id, name = lane.lane]() {
+                get_queue(id).LaneOf(name).waits = false;
+                m_network.Schedule(0, &SchedulerUnit::LookAgain, new Look{this, id});
+            });
         }
     }
 }
@@ -118,7 +120,6 @@ SchedulerUnit::ChooseNext(StreamQueue& queue)
     {
         return {};
     }
-    const StreamOrder& order = m_sys.get_ledger().GetStreamOrder();
     for (StreamBaseline* stream : queue.streams)
     {
         if (stream->initialized)
@@ -126,7 +127,7 @@ SchedulerUnit::ChooseNext(StreamQueue& queue)
             continue;
         }
         auto& lane = queue.LaneOf(stream->get_lane());
-        const auto decided = order.GetNext(lane.lane, lane.begun);
+        const auto decided = m_order.GetNext(lane.lane, lane.begun);
         const bool isItsTurn = !decided || *decided == stream->get_name();
         if (isItsTurn && (!isFull || (decided && queue.RunsOther(lane.lane))))
         {

@@ -6,6 +6,8 @@
 
 #include "stream-order.h"
 
+#include "ns3/rank-network.h"
+
 #include <cstdint>
 #include <list>
 #include <utility>
@@ -14,7 +16,6 @@
 namespace AstraSim
 {
 
-class Sys;
 class StreamBaseline;
 
 /// Streams of one phase queue, in the order in which they will run; those that run come first.
@@ -55,13 +56,19 @@ class SchedulerUnit
 {
   public:
     /**
-     * @param sys the rank; borrowed
+     * @param network the rank's; borrowed
+     * @param order of the job's ranks; borrowed
      * @param queueThreshold streams that run in one queue at a time
      */
-    SchedulerUnit(Sys& sys, uint32_t queueThreshold);
+    SchedulerUnit(RankNetwork& network, StreamOrder& order, uint32_t queueThreshold);
 
-    /// A stream is new in the ready list: let it enter the queue of its first phase.
-    void notify_stream_added_into_ready_list();
+    /// @return the queue with that id; made at its first use
+    StreamQueue& get_queue(int id);
+
+    const std::vector<StreamQueue>& get_active_Streams() const
+    {
+        return m_activeStreams;
+    }
 
     /// A stream is new in queue @p id.
     void notify_stream_added(int id);
@@ -86,8 +93,10 @@ class SchedulerUnit
 
     static void LookAgain(void* look);
 
-    Sys& m_sys;
+    RankNetwork& m_network;
+    StreamOrder& m_order;
     uint32_t m_queueThreshold;
+    std::vector<StreamQueue> m_activeStreams;
 };
 
 } // namespace AstraSim

@@ -103,16 +103,12 @@ std::string
 StreamBaseline::describe_wait() const
 {
     const auto& instance = *dataset.instance;
-    std::string text = std::string(ToString(instance.request.op)) + " " +
-                       std::to_string(instance.number) + " of group " + instance.group->name +
-                       ", chunk " + std::to_string(chunk);
-    if (current_queue_id < 0)
-    {
-        return text + ", in the ready list";
-    }
-    text += ", phase " + std::to_string(steps_finished) + " of " +
-            std::to_string(instance.schedule.PhasesOf(chunk).size()) + ", queue " +
-            std::to_string(current_queue_id);
+    const std::string text = std::string(ToString(instance.request.op)) + " " +
+                             std::to_string(instance.number) + " of group " + instance.group->name +
+                             ", chunk " + std::to_string(chunk) + ", phase " +
+                             std::to_string(steps_finished) + " of " +
+                             std::to_string(instance.schedule.PhasesOf(chunk).size()) + ", queue " +
+                             std::to_string(current_queue_id);
     return text + (algorithm ? ": " + algorithm->DescribeWait() : ": waits for its turn");
 }
 

@@ -31,8 +31,8 @@ struct DataSet
  * @ingroup astra-frontend
  * @brief One chunk of a collective on one rank, on its way through its phases.
  *
- * A stream waits in the ready list, then in the queue of its phase (active_Streams), until its turn
- * comes; init() then starts the phase's algorithm.
+ * A stream waits in the queue of its phase (active_Streams) until its turn comes; init() then
+ * starts the phase's algorithm.
  */
 class StreamBaseline
 {
@@ -74,9 +74,9 @@ class StreamBaseline
     uint32_t chunk;
     int64_t priority;           ///< the larger goes first
     uint32_t steps_finished{0}; ///< phases entered
-    int current_queue_id{-1};
-    bool initialized{false}; ///< the current phase runs
-    TimePs phaseStart{0};    ///< when the current phase began to run
+    int current_queue_id{-1};   ///< negative before the first phase
+    bool initialized{false};    ///< the current phase runs
+    TimePs phaseStart{0};       ///< when the current phase began to run
     std::unique_ptr<RankCollective> algorithm;
 
   private:

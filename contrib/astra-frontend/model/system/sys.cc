@@ -16,8 +16,8 @@ namespace AstraSim
 
 // A rank's part of a collective is a DataSet with one stream for each chunk. generate_collective()
 // joins the instance that all ranks of the group share in the ledger, and puts the streams in the
-// ready list by priority. SchedulerUnit takes them from there (schedule) into the queue of their
-// first phase (proceed_to_next_vnet_baseline) and starts them when it is their turn. At the end of
+// queue of their first phase by priority (proceed_to_next_vnet_baseline). SchedulerUnit has the
+// queues, and starts streams when it is their turn. At the end of
 // a phase, notify_phase_finished() moves the stream to the queue of the next phase in which this
 // rank has work. EndStream() deletes a stream after its last phase; the last stream of the data set
 // reports that the collective has ended. Messages between two ranks go to the network at once; a
@@ -48,15 +48,16 @@ Sys::Sys(const JobContext& context, uint32_t jobRank, RankNetwork& network)
       m_jobRank(jobRank),
       m_slowness(DrawSlowness(*context.config, get_rank())),
       m_memoryBus(context.config->memoryBus),
-      m_scheduler(*this, context.planner->GetQueueThreshold())
+      m_scheduler(network, context.ledger->GetStreamOrder(), context.planner->GetQueueThreshold())
 {
 }
 
 Sys::~Sys()
 {
     // A run that was cut off leaves streams behind; a data set dies with the last of its streams.
-    const auto drop = [](const std::list<StreamBaseline*>& streams) {
-        for (StreamBaseline* stream : streams)
+    for (const auto& queue : get_active_Streams())
+    {
+        for (StreamBaseline* stream : queue.streams)
         {
             DataSet* dataset = &stream->dataset;
             delete stream;
@@ -65,12 +66,7 @@ Sys::~Sys()
                 delete dataset;
             }
         }
-    };
-    for (const auto& queue : m_activeStreams)
-    {
-        drop(queue.streams);
     }
-    drop(m_readyList);
 }
 
 void
@@ -141,7 +137,7 @@ Sys::generate_collective(const CommGroup& group,
     for (uint32_t chunk = 0; chunk < instance.schedule.chunks; ++chunk)
     {
         ++m_streamCount;
-        insert_into_ready_list(new StreamBaseline(*this, *dataset, chunk, priority));
+        proceed_to_next_vnet_baseline(new StreamBaseline(*this, *dataset, chunk, priority));
     }
     return id;
 }
@@ -179,37 +175,19 @@ Sys::insert_stream(std::list<StreamBaseline*>& queue, StreamBaseline* stream)
 }
 
 void
-Sys::insert_into_ready_list(StreamBaseline* stream)
-{
-    insert_stream(m_readyList, stream);
-    m_scheduler.notify_stream_added_into_ready_list();
-}
-
-void
-Sys::schedule(uint32_t count)
-{
-    for (; count > 0 && !m_readyList.empty(); --count)
-    {
-        StreamBaseline* stream = m_readyList.front();
-        m_readyList.pop_front();
-        proceed_to_next_vnet_baseline(stream);
-    }
-}
-
-void
 Sys::proceed_to_next_vnet_baseline(StreamBaseline* stream)
 {
     const int previousQueue = stream->current_queue_id;
     if (previousQueue >= 0)
     {
-        get_queue(previousQueue).streams.remove(stream);
+        m_scheduler.get_queue(previousQueue).streams.remove(stream);
     }
     while (stream->phases_to_go() > 0)
     {
         stream->enter_next_phase(Now());
         if (stream->is_enabled())
         {
-            StreamQueue& queue = get_queue(stream->current_queue_id);
+            StreamQueue& queue = m_scheduler.get_queue(stream->current_queue_id);
             insert_stream(queue.streams, stream);
             queue.LaneOf(stream->get_lane());
             m_scheduler.notify_stream_added(stream->current_queue_id);
@@ -266,19 +244,6 @@ Sys::notify_phase_finished(StreamBaseline& stream)
                                      Now()});
     get_ledger().Retire(std::move(stream.algorithm));
     proceed_to_next_vnet_baseline(&stream);
-}
-
-StreamQueue&
-Sys::get_queue(int id)
-{
-    for (auto& queue : m_activeStreams)
-    {
-        if (queue.id == id)
-        {
-            return queue;
-        }
-    }
-    return m_activeStreams.emplace_back(StreamQueue{id, {}, 0, {}});
 }
 
 Sys::Membership&
@@ -370,11 +335,7 @@ std::vector<std::string>
 Sys::DescribeWaits() const
 {
     std::vector<std::string> lines;
-    for (const StreamBaseline* stream : m_readyList)
-    {
-        lines.push_back(stream->describe_wait());
-    }
-    for (const auto& queue : m_activeStreams)
+    for (const auto& queue : get_active_Streams())
     {
         for (const StreamBaseline* stream : queue.streams)
         {

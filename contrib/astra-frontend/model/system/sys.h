@@ -4,8 +4,8 @@
 #ifndef SYS_H
 #define SYS_H
 
-#include "collectives/model/native/native-memory-bus.h"
 #include "collective-ledger.h"
+#include "collectives/model/native/native-memory-bus.h"
 #include "run-observer.h"
 #include "scheduler-unit.h"
 #include "stream-baseline.h"
@@ -40,9 +40,9 @@ struct JobContext
  * @ingroup astra-frontend
  * @brief The system layer of one rank: its streams, queues and clock.
  *
- * A collective is cut into chunks; each is a stream that waits in the ready list in the order of
- * the scheduling policy, then goes from phase to phase, waiting in each phase's queue
- * (active_Streams) for its turn. Names of streams' methods are those of ASTRA-sim.
+ * A collective is cut into chunks; each is a stream that goes from phase to phase, waiting in each
+ * phase's queue (active_Streams) for its turn in the order of the scheduling policy. Names of
+ * streams' methods are those of ASTRA-sim.
  *
  * A workload asks for collectives, messages and delays; it is told of their ends from the event
  * loop, never from inside the asking.
@@ -130,12 +130,6 @@ class Sys
     /// Put @p stream in @p queue: behind those that run and those of at least its priority.
     static void insert_stream(std::list<StreamBaseline*>& queue, StreamBaseline* stream);
 
-    /// Put @p stream in the ready list and let the scheduler know.
-    void insert_into_ready_list(StreamBaseline* stream);
-
-    /// Let up to @p count streams of the ready list enter their first phase.
-    void schedule(uint32_t count);
-
     /**
      * Move @p stream on. Three cases: no phase is left and the stream ends; the next phase has
      * nothing to do on this rank and is passed over; else it queues for the next phase.
@@ -145,12 +139,9 @@ class Sys
     /// The algorithm of @p stream's phase has ended.
     void notify_phase_finished(StreamBaseline& stream);
 
-    /// @return the queue with that id of active_Streams; made at its first use
-    StreamQueue& get_queue(int id);
-
     const std::vector<StreamQueue>& get_active_Streams() const
     {
-        return m_activeStreams;
+        return m_scheduler.get_active_Streams();
     }
 
     /// @return streams that have not ended
@@ -249,8 +240,6 @@ class Sys
     NativeMemoryBus m_memoryBus;
     SchedulerUnit m_scheduler;
     std::vector<Membership> m_memberships;
-    std::vector<StreamQueue> m_activeStreams;
-    std::list<StreamBaseline*> m_readyList;
     std::list<Message> m_messages;
 };
 
