@@ -44,15 +44,15 @@ struct BatchItem
  * rest of max_num_batched_tokens with parts of prompts (Sarathi-Serve, arXiv 2403.02310). Without
  * it, a step computes whole prompts if any can begin, and only else decodes (Orca's order, vLLM's
  * before chunks). QueueOrder chooses the sequence that begins next, and CapacityPolicy the blocks
- * that it begins with. When a growing one finds no block, Preemption makes room; before, a sequence
- * goes that only waits with its cache.
+ * that it begins with. If a running sequence needs a block and none is free, sequences whose cache
+ * has arrived and that do not run yet give up their blocks first; then Preemption chooses one.
  *
- * A prompt begins after the blocks at its beginning that are in the cache already. Full blocks are
- * there once the step that computes them has ended.
+ * A prompt skips the blocks at its beginning that are in the cache already. A full block can be
+ * shared once the step that computes it has ended.
  *
- * With speculative decoding, a step verifies a draft's tokens for each decoding sequence, whose
- * cache and output grow by those that are accepted: after k such steps, by the whole part of k
- * times the expectation. A sequence waits if the step has no room for all of its draft.
+ * With speculative decoding, a step verifies a draft's tokens for each decoding sequence. Its cache
+ * and its output grow by the accepted ones: k steps add k times the expected number, rounded down.
+ * A sequence waits if the step has no room for all of its draft.
  *
  * With a pipeline, steps overlap, and each takes its share of the sequences.
  */
@@ -82,7 +82,7 @@ class BatchScheduler : public ServingReplica
     /// @p sequence waits for its prompt to be computed.
     void Enqueue(Sequence& sequence);
 
-    /// Keep blocks for a cache of @p tokens that will come. @return whether there are enough
+    /// Take blocks for a cache of @p tokens from another instance. @return whether enough are free
     bool Reserve(Sequence& sequence, uint64_t tokens, TimePs now);
 
     /// The cache of @p sequence is here, in the blocks that were reserved.
@@ -94,7 +94,7 @@ class BatchScheduler : public ServingReplica
     /// The step of @p item has ended: its tokens are in the cache, and a sampled one is made.
     void Complete(const BatchItem& item, TimePs now);
 
-    /// @p sequence runs no longer, and keeps its blocks.
+    /// Stop running @p sequence, which keeps its blocks until Release().
     void Hold(Sequence& sequence);
 
     /// Give back the blocks of a held sequence.
@@ -103,7 +103,7 @@ class BatchScheduler : public ServingReplica
     /// @p sequence has ended.
     void Remove(Sequence& sequence, TimePs now);
 
-    /// @return when something can go on that waits for time to pass only
+    /// @return when the next sequence has moved to or from the host; nothing if none moves
     std::optional<TimePs> GetNextWake(TimePs now) const;
 
     uint64_t GetLoad() const override;
@@ -166,11 +166,11 @@ class BatchScheduler : public ServingReplica
     std::function<TimePs()> m_now;
     std::function<void()> m_wake;
     std::vector<Sequence*> m_running; ///< oldest first
-    std::deque<Sequence*> m_waiting;  ///< for their prompts
+    std::deque<Sequence*> m_waiting;  ///< to be computed, and without blocks
     std::deque<Sequence*> m_swapped;
-    std::deque<Sequence*> m_arrived; ///< with their caches
+    std::deque<Sequence*> m_arrived; ///< with caches from other instances
     uint32_t m_budget{0};            ///< tokens that the step may still add
-    bool m_hasPreempted{false};      ///< in this step
+    bool m_hasPreempted{false};      ///< while the step is formed
     uint64_t m_preemptions{0};
 };
 

@@ -25,16 +25,16 @@ class Sys;
  * @brief Moves caches from instances that prefill to instances that decode, as messages between
  * their ranks.
  *
- * A request's decoding instance is chosen, and blocks are reserved there, when its first step
- * begins; requests of one instance get blocks in that order. Where blocks are free, each layer of
- * each part of the prompt leaves as soon as a rank has computed it (or all when the prompt is done,
- * with kv_transfer whole). Where none are free, the cache stays until they are, and then moves
- * whole. Every rank sends the heads that the receivers keep.
+ * When the first step of a request begins, a decoding instance is chosen, and blocks are reserved
+ * there; requests get blocks in the order of their first steps. If blocks are free, each layer of
+ * each part of the prompt leaves as soon as a rank has computed it, or all layers when the prompt
+ * is done (kv_transfer whole). If none are free, the cache waits for blocks, and then moves whole.
+ * Every rank sends the heads that the receivers keep.
  */
 class CacheTransfers
 {
   public:
-    /// Calls of transfers to the serving engine.
+    /// Functions of the serving engine that transfers call.
     struct Hooks
     {
         std::function<Sys&(uint32_t jobRank)> sys;
@@ -69,7 +69,7 @@ class CacheTransfers
     void BlocksFreed(const ServingPlace& place, TimePs now);
 
   private:
-    /// A replica that decodes, and the sequences that wait for its blocks.
+    /// A decoding replica, and the sequences that wait until it has blocks for them.
     struct Destination
     {
         ServingInstance* instance;

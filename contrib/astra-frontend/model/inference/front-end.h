@@ -37,7 +37,7 @@ class FrontEnd
     /// @p sequence has arrived at @p now; borrowed.
     void Add(Sequence& sequence, TimePs now);
 
-    /// @return when the next request gets a step further, if none arrives before
+    /// @return when the next request is parsed, or ready, if no other arrives before
     std::optional<TimePs> GetNext() const;
 
     /// @return a request that is through at @p now, in the order of arrival; null if there is none
@@ -48,16 +48,16 @@ class FrontEnd
 
     /// Let the requests at hand advance until @p now.
     void Advance(TimePs now);
-    /// @return the time in which each request at hand gets so much work
+    /// @return the time that the servers need to do @p work for each request at hand
     TimePs TimeOf(TimePs work) const;
 
     TimePs m_work;
     TimePs m_latency;
     uint32_t m_servers;
     TimePs m_updated{0};
-    TimePs m_each{0};  ///< work that a request would have got that had always been at hand
-    Waiting m_atHand;  ///< with the m_each at which they are done
-    Waiting m_through; ///< with the time at which they leave
+    TimePs m_each{0};  ///< work done so far for a request that has been at hand since time 0
+    Waiting m_atHand;  ///< each with the value of m_each at which it is parsed
+    Waiting m_through; ///< each with the time at which it is ready
 };
 
 } // namespace AstraSim

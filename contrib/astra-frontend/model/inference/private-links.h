@@ -23,8 +23,8 @@ class Sys;
  * @ingroup astra-frontend
  * @brief The links of a serving job that only one stage of one instance uses.
  *
- * On NVLink inside a server, those are the links of a group of tensor parallelism, unless stages,
- * instances or caches meet there.
+ * On NVLink inside a server, a group of tensor parallelism has its links to itself, unless other
+ * stages, other instances or caches on their way use them, too.
  */
 class PrivateLinks
 {
@@ -57,7 +57,7 @@ class PrivateLinks
     static constexpr uint32_t NOBODY = UINT32_MAX;
     static constexpr uint32_t SEVERAL = UINT32_MAX - 1;
 
-    /// The messages from a rank of the job to another one are a stage's, or SEVERAL's.
+    /// Note that a stage, or SEVERAL, sends messages from one rank of the job to another.
     void Claim(uint32_t from, uint32_t to, uint32_t channel, uint32_t owner);
     void ClaimGroups(const ServingInstance& instance);
     void ClaimPipelines(const ServingInstance& instance);

@@ -20,9 +20,9 @@ namespace AstraSim
  * @ingroup astra-frontend
  * @brief The users of a run: decides when each request is sent.
  *
- * A request that follows none is sent when it arrives and, in a closed loop, a user is free. A turn
- * of a session is sent when the one before it has been answered and thought about. A user is busy
- * from the first turn of a session until the last one has been answered and thought about.
+ * A single request, or the first turn of a session, is sent when it arrives; in a closed loop it
+ * waits until a user is free. A later turn is sent when its user has got the answer to the one
+ * before it and has thought. A user is busy from the first turn until the thought after the last.
  *
  * @code
  * RequestFeed feed(sequences, 16);
@@ -50,17 +50,17 @@ class RequestFeed
     template <typename T>
     using Earliest = std::priority_queue<T, std::vector<T>, std::greater<>>;
 
-    /// Find the next one that follows none.
+    /// Move m_next on to a single request or the first turn of a session.
     void SkipTurns();
 
     std::vector<Sequence>& m_sequences;
     std::vector<uint32_t> m_following; ///< by sequence: the next turn, or UINT32_MAX
-    std::vector<bool> m_follows;       ///< by sequence: whether it is one
-    std::size_t m_next{0};             ///< of those that follow none
+    std::vector<bool> m_follows;       ///< by sequence: whether it is a turn after the first
+    std::size_t m_next{0};             ///< single request or first turn to send
     bool m_isClosed;
-    uint64_t m_free;                                  ///< users
-    Earliest<TimePs> m_thinking;                      ///< when users will be free
-    Earliest<std::pair<TimePs, std::size_t>> m_turns; ///< that have a time, and sequences
+    uint64_t m_free;                                  ///< users who are free
+    Earliest<TimePs> m_thinking;                      ///< when users who think will be free
+    Earliest<std::pair<TimePs, std::size_t>> m_turns; ///< to be sent: time and sequence
 };
 
 } // namespace AstraSim

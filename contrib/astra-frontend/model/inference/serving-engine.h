@@ -33,8 +33,8 @@ class Sys;
  * @brief Serves the requests of a configuration on a job's ranks.
  *
  * Requests arrive, are routed to an instance, wait, are computed in steps, and move to a decoding
- * instance if there is one. Decisions take no time and know the state of that moment; everything
- * that ranks compute and send takes the time that the network and the roofline say.
+ * instance if there is one. Decisions take no time and know the state of that moment. Computations
+ * take the time of StepCost, messages that of the network.
  */
 class ServingEngine
 {
@@ -82,24 +82,24 @@ class ServingEngine
         return m_results.GetSummary();
     }
 
-    /// @return the links that single stages have to themselves; from the start of the job on
+    /// @return the links that only one stage uses. Call it after the start of the job
     const PrivateLinks& GetPrivateLinks();
 
-    /// @return whether users get the tokens that instances of @p pool make
+    /// @return whether the tokens that instances of @p pool make go to users
     bool AnswersUsers(const InstancePool& pool) const;
 
     // --- an instance tells of its steps
     void StepBegan(ServingInstance& instance, const ServingStep& step);
-    /// @p layer is computed on the ranks' @p rank, a place as ServingInstance::GetRank takes it
+    /// A rank has computed @p layer. @param rank its place, see ServingInstance::JobRankAt()
     void LayerComputed(ServingInstance& instance,
                        const ServingStep& step,
                        uint32_t rank,
                        uint32_t layer);
-    /// All of the step is done; its items are to be completed.
+    /// All stages have carried out the step: complete its items.
     void StepEnded(ServingInstance& instance, const ServingStep& step);
 
   private:
-    /// Wake up when users send the next request, or one gets through the front end.
+    /// Schedule SendRequests() for the next request that users send or the front end has ready.
     void AwaitRequests();
     static void SendRequests(void* engine);
     void Route(Sequence& sequence);
@@ -113,20 +113,20 @@ class ServingEngine
     std::vector<std::unique_ptr<StepCost>> m_costs; ///< by pool
     std::unique_ptr<RemoteCache> m_remote;          ///< null: there is none
     std::vector<std::unique_ptr<ServingInstance>> m_instances;
-    std::vector<RequestRouter::Target> m_targets; ///< that requests go to
+    std::vector<RequestRouter::Target> m_targets; ///< replicas that requests go to
     std::unique_ptr<RequestRouter> m_router;
     std::unique_ptr<CacheTransfers> m_transfers; ///< null where instances are colocated
-    std::unique_ptr<PrivateLinks> m_links;       ///< null until somebody asks
+    std::unique_ptr<PrivateLinks> m_links;       ///< null until GetPrivateLinks()
     ServingResults m_results;
     std::vector<Sequence> m_sequences;
     std::unique_ptr<RequestFeed> m_feed;
     std::unique_ptr<FrontEnd> m_frontEnd;
-    std::vector<uint32_t> m_firstName; ///< by pool: of its rows in NameLayers(); then of transfers
+    std::vector<uint32_t> m_firstName; ///< in NameLayers(): of each pool's rows, then of transfers
     std::vector<int> m_networkRanks;
     std::vector<Sys*> m_systems;       ///< by rank of the job; borrowed
     std::vector<ServingRank*> m_ranks; ///< by rank of the job; borrowed
     Sys* m_clock{nullptr};
-    std::optional<TimePs> m_wake; ///< for the next request
+    std::optional<TimePs> m_wake; ///< time of the scheduled SendRequests()
     std::size_t m_ended{0};
 };
 

@@ -39,13 +39,13 @@ enum class StepKind : uint8_t
 /// A step of an instance: one batch on its way through the pipeline's stages.
 struct ServingStep
 {
-    uint32_t number; ///< of the instance's
+    uint32_t number; ///< counts the steps of the instance
     StepKind kind;
     TimePs start;
     std::vector<std::vector<BatchItem>> items;      ///< by replica
     std::vector<StepShape> shapes;                  ///< by replica
     std::vector<std::vector<StepSegment>> programs; ///< by stage, then replica
-    uint32_t firstStageLeft;                        ///< ranks that have not ended it
+    uint32_t firstStageLeft; ///< ranks of the first stage that still work on it
     uint32_t lastStageLeft;
     bool loads{false}; ///< blocks come from slower memories while it computes
 };
@@ -65,8 +65,8 @@ struct InstanceTotals
  * @brief A model on TP x DP x PP ranks that serves requests, step by step.
  *
  * Ranks are numbered with tensor parallelism innermost, then the replicas that share experts, then
- * pipeline stages. All replicas step together. A step begins when the first stage is free, there is
- * something to do, and fewer steps than stages are under way.
+ * pipeline stages. All replicas step together. A step begins when the first stage is free, some
+ * sequence can be computed, and fewer steps than stages are under way.
  */
 class ServingInstance
 {
@@ -104,8 +104,8 @@ class ServingInstance
     /// Tell which object runs the rank at a place.
     void SetRank(uint32_t place, ServingRank& rank);
 
-    /// Something has changed: begin a step, if there is one to begin, when all events of this
-    /// moment are over.
+    /// Begin a step, if one can begin, after all other events of this moment. Called after each
+    /// change of the instance's state.
     void Kick();
 
     /// @name for its ranks
@@ -209,7 +209,7 @@ class ServingInstance
     bool BeginStep();
     void End(ServingStep& step);
     void ScheduleKick(TimePs delay);
-    /// A step that only decodes takes the tokens of the smallest CUDA graph that holds them.
+    /// Round the tokens of a step that only decodes up to the size of the next CUDA graph.
     void PadToGraph(ServingStep& step, const StepShape& all) const;
     TimePs Now() const;
 
@@ -232,8 +232,8 @@ class ServingInstance
 
 /**
  * @ingroup astra-frontend
- * @brief One rank of an instance, or one that serves nothing: computes and communicates by its
- * instance's steps.
+ * @brief One rank of an instance, which computes and communicates as its steps say; or a rank
+ * without an instance, which does nothing.
  */
 class ServingRank : public RankWorkload
 {
@@ -249,13 +249,13 @@ class ServingRank : public RankWorkload
     bool Finished() const override;
     std::vector<std::string> DescribeWaits() const override;
 
-    /// Carry out this rank's part of @p step, which it is free for.
+    /// Carry out this rank's part of @p step. The rank is free.
     void Begin(ServingStep& step);
 
-    /// @p step will come from the stage before.
+    /// Receive @p step from the stage before when that has computed it.
     void Expect(ServingStep& step);
 
-    /// The stage carries out the step that this rank has begun, until it calls EndStage().
+    /// Leave the step that this rank has begun to StageInStep, until that calls EndStage().
     void JoinStage()
     {
         ++m_dropped;
@@ -267,7 +267,7 @@ class ServingRank : public RankWorkload
     /// This rank's part of its step is over.
     void EndStage();
 
-    /// Nothing more will come.
+    /// End: all requests have been served.
     void Finish();
 
     Sys& GetSys()
@@ -290,14 +290,14 @@ class ServingRank : public RankWorkload
     uint32_t m_stage{0};
     uint32_t m_replica{0};
     Sys& m_sys;
-    ServingStep* m_step{nullptr};       ///< that it carries out
+    ServingStep* m_step{nullptr};       ///< under way on this rank
     std::deque<ServingStep*> m_arrived; ///< from the stage before, while it is busy
-    std::size_t m_next{0};              ///< segment
-    bool m_computed{false};             ///< of that segment
-    TimePs m_begun{0};                  ///< the step
+    std::size_t m_next{0};              ///< segment of the step
+    bool m_computed{false};             ///< the computation of m_next
+    TimePs m_begun{0};                  ///< time at which m_step began
     TimePs m_since{0};
-    uint32_t m_dropped{
-        0}; ///< ends of computations, under way as events, that the stage has taken over
+    /// Scheduled ends of computations to ignore, since StageInStep took over their steps.
+    uint32_t m_dropped{0};
     bool m_awaitsLoad{false};
     bool m_finished{false};
 };

@@ -24,12 +24,12 @@ struct ServingStep;
 
 /**
  * @ingroup astra-frontend
- * @brief A stage of an instance whose ranks work in step, so that a step is one event.
+ * @brief Computes the end of a step for all ranks of a stage at once, as one event.
  *
  * The ranks of a group of tensor parallelism compute the same, and begin and end their collectives
- * together. If all ranks of the stage begin a step at one time, if nothing else uses their links
- * and if the network knows the times of the step's collectives beforehand (--fast-forward), these
- * times add up to the end of the step. Otherwise each rank goes through its segments by itself.
+ * together. The end of a step is the sum of its computations and collectives if all ranks of the
+ * stage begin it at one time, nothing else uses their links, and the network knows the times of the
+ * collectives beforehand (--fast-forward). Otherwise each rank goes through its segments by itself.
  */
 class StageInStep
 {
@@ -37,8 +37,8 @@ class StageInStep
     /// @param instance borrowed
     StageInStep(ServingInstance& instance, uint32_t stage);
 
-    /// A rank of the stage has begun the first computation of @p step. The last one takes the
-    /// whole stage in step, if it can.
+    /// A rank of the stage has begun the first computation of @p step. At the last rank, the stage
+    /// takes the step over from all of them, if it can.
     void RankBegan(ServingStep& step);
 
   private:
@@ -49,10 +49,10 @@ class StageInStep
         std::optional<TimePs> duration; ///< nothing: ranks have to carry it out
     };
 
-    /// Row, whether it returns tokens, bytes, and of an exchange of tokens their number.
+    /// Row, whether it returns tokens, bytes; the number of tokens of an AllToAll, else 0.
     using Key = std::tuple<uint32_t, bool, uint64_t, uint64_t>;
 
-    /// Segments of a step that are alike but for their computation.
+    /// Segments of a step with the same collective; their computations are added up.
     struct Part
     {
         const StepSegment* first;
@@ -63,7 +63,7 @@ class StageInStep
         TimePs end{0};
     };
 
-    /// The end of a layer that caches wait for, or of the step.
+    /// The end of a layer after which caches may leave, or of the step.
     struct Mark
     {
         TimePs time;

@@ -20,8 +20,8 @@ struct StepShape
     uint64_t promptTokens{0};      ///< of those, in prompts
     uint64_t decodingSequences{0}; ///< those whose prompt is in the cache
     uint64_t decodingTokens{0};    ///< new tokens of those, drafts included
-    uint64_t sampled{0};           ///< tokens that have logits
-    double promptScores{0};        ///< pairs of a prompt's new token and one it attends to
+    uint64_t sampled{0};           ///< tokens of which logits are computed
+    double promptScores{0};        ///< pairs of a prompt's new token and a token that it attends to
     uint64_t promptCached{0};      ///< tokens of caches that prompts read, the new ones included
     uint64_t decodeCached{0};      ///< tokens of caches that decoding sequences read
     uint32_t window{0};            ///< tokens that a token attends to in layers with a window
@@ -41,12 +41,12 @@ struct StepShape
 struct StepSegment
 {
     TimePs compute{0};
-    TimePs launched{0}; ///< earliest end after the step's begin, by the CPU's launches
-    uint32_t row{0};    ///< the last of the pool's rows in it
+    TimePs launched{0}; ///< time after the step's begin at which the CPU has launched its kernels
+    uint32_t row{0};    ///< the last row of the pool that it contains
     CollectiveOp op{CollectiveOp::None};
     GroupKind group{GroupKind::Tp};
     uint64_t bytes{0};
-    bool returns{false};        ///< of an AllToAll: it takes back the data of the last one
+    bool returns{false};        ///< whether an AllToAll returns the tokens of the last one
     uint32_t layer{UINT32_MAX}; ///< that ends with this segment; UINT32_MAX: none
 };
 
@@ -54,10 +54,10 @@ struct StepSegment
  * @ingroup astra-frontend
  * @brief Computation times of an instance's ranks: measured times or a roofline of each operator.
  *
- * An operator without measured times takes the longer of its operations at the GPU's ceiling (for
- * products, less the part that the last wave of tiles leaves idle) and its bytes at the memory's.
- * The attention of prompts and that of decoding sequences follow each other. Tokens are shared out
- * evenly over experts; as many experts as get a token are read from memory.
+ * An operator without measured times takes the longer of two times: its operations at the GPU's
+ * highest rate (for products, less the part that the last wave of tiles leaves idle), and its bytes
+ * at the memory's rate. Attention of prompts and of decoding sequences run one after the other.
+ * Each expert gets the same number of tokens, and only experts that get one are read from memory.
  */
 class StepCost
 {

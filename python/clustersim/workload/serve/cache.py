@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The bytes that a rank of a serving instance keeps of each sequence: keys and values of tokens, and states of layers
-without these.
+"""The bytes that a rank of a serving instance keeps of each sequence: keys and values of tokens, or a state
+in layers without them.
 
-A layer's own bytes, for the simulator's blocks: it knows one number of layers with a window among all, and gives each
-of both the same bytes. So the numbers here are in proportion to bytes where layers differ.
+The simulator's blocks assume that all layers keep as many bytes of a token, and know only how many layers have
+a window. If layers keep different bytes, window_layers therefore counts bytes instead of layers.
 """
 import math
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ def of_layer(model: "Model", kind: "LayerKind", tp: int, element: int) -> float:
 
 
 def of_sequence(model: "Model", kind: "LayerKind", tp: int, element: int) -> float:
-    """@return bytes of a layer's state that a rank keeps of a sequence, however long it is"""
+    """@return bytes of the state of a layer that a rank keeps of a sequence of any length"""
     model = model.shaped(kind)
     return sum(part.state_bytes(model, kind, tp, element) for part in model.parts(kind))
 
@@ -47,12 +47,12 @@ class Cache:
 
     @property
     def parts(self) -> int:
-        """Blocks of so many layers each divide layers with and without a window."""
+        """The number of blocks for block_size tokens of all layers (InstancePool::BlocksOf() in serving-config.h)."""
         return len(self.tokens) // math.gcd(len(self.tokens) - self.window_layers, self.window_layers)
 
     @property
     def moves(self) -> bool:
-        """Whether caches can leave a rank, layer by layer: all layers keep as many bytes of each token."""
+        """Whether caches can leave a rank layer by layer, since all layers keep the same bytes of each token."""
         return len(set(self.tokens)) == 1 and not any(self.in_window) and not any(self.states)
 
     @property
@@ -60,6 +60,6 @@ class Cache:
         return any(self.states)
 
     def of_fullest(self, instance: "Instance", what: str = "tokens") -> float:
-        """@return bytes of a token, or of the states of a sequence, on a rank of the stage that keeps most"""
+        """@return bytes of a token, or of the states of a sequence, on a rank of the pipeline stage that keeps most"""
         sizes = getattr(self, what)
         return max(sum(sizes[own]) for own in instance.stages())

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from clustersim.workload.kernels.gpus import Gpu
     from clustersim.workload.model.transformer import Model
 
-NONE = "none"  # no engine: rooflines, no launches, no time beside them
+NONE = "none"  # no engine: rooflines only, without launches and the CPU's work
 ALLREDUCE = "AS_ENGINE_ALLREDUCE"  # the variable that names an engine's AllReduce to the simulator
-GENERATIONS = ("Ampere", "Hopper", "Blackwell")  # whose AllReduce of engines the simulator knows
+GENERATIONS = ("Ampere", "Hopper", "Blackwell")  # of GPUs on which the simulator knows engines' AllReduce
 
 
 class Limit(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
-    """The limits of an engine's server on GPUs with at least so much memory."""
+    """The limits of an engine's server on GPUs with memory_gb or more."""
     memory_gb: float
     without: list[str] = []
     max_num_seqs: int
@@ -60,7 +60,7 @@ class Engine(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
                     if gpu.memory_gb >= limit.memory_gb and gpu.name not in limit.without)
 
     def captured(self, sequences: int, tp: int) -> list[int]:
-        """@return numbers of sequences with a CUDA graph, of a server that runs at most `sequences`"""
+        """@return the numbers of sequences with a CUDA graph, on a server that runs at most `sequences`"""
         most = max(size for gpus, size in self.most_graphs.items() if gpus <= tp)
         if self.graphs_per_sequence:
             most = min(most, self.graphs_per_sequence * sequences)

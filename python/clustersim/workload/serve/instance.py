@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from clustersim.workload.serve.cache import Cache
 
 MOST_BLOCKS = (1 << 32) - 2
-MOST_COPIES = 1 << 16  # of experts
+MOST_COPIES = 1 << 16  # --redundant_experts
 DTYPES = ("bfloat16", "fp8", "nvfp4")  # of products
 
 
@@ -48,13 +48,13 @@ class Row:
     collective: str = "NONE"
     bytes: float = 0.0  # per token
     times: Tuple[str, ...] = ()  # lines of times
-    reach: Optional[Reach] = None  # of attention to some of the tokens before a token
+    reach: Optional[Reach] = None  # if attention reaches some of the earlier tokens only
     heads: Optional[operators.Heads] = None  # of attention
     latent_width: int = 0  # columns of a token in its cache of latents; 0: it has keys and values
     scan: Optional[
         operators.Operator
-    ] = None  # of one token, of a state; figures are then the bytes of a sequence's state
-    weight: float = 0.0  # bytes of a weight, if it has fewer bits than what it is multiplied by
+    ] = None  # updates a state by one token; figures are then the bytes of a sequence's state
+    weight: float = 0.0  # bytes of a weight with fewer bits than the other factor; 0: as many
 
     def text(self) -> str:
         figures = " ".join(f"{figure:.12g}" for figure in self.figures)
@@ -67,17 +67,18 @@ class Row:
 
 @dataclasses.dataclass(frozen=True)
 class Instance:
-    """One instance of a model. `gpus` are those of all instances of its pool.
+    """One instance of a model. `gpus` counts the GPUs of all instances of its pool.
 
-    `dp` are replicas of the attention layers; 0: as many as `ep`, each expert being cut by TP. Else EP is TP x DP for
-    whole experts, or 1 for experts that are cut by TP x DP; with one replica, it is any divisor of TP.
+    `dp` is the number of replicas of the attention layers. 0 means `ep` replicas, and then TP divides each expert.
+    Otherwise EP is TP x DP (each rank has whole experts) or 1 (TP x DP ranks divide each expert); with one replica, EP
+    is any divisor of TP.
 
-    `dtype` is that of weights and factors of products, `cache` that of keys and values. `precise` has products of
-    another type, `exchange` says how tokens reach their experts, and how uneven these are. `lengths` are tokens of the
-    prompt and the output of requests that are alike. `quantization` is that of weights alone.
+    `dtype` is the type of weights and factors of products, `cache` that of keys and values. `precise` lists products of
+    another type. `exchange` says how tokens reach their experts, and how unevenly. `lengths` are the tokens of the
+    prompt and of the output, if all requests have the same. `quantization` is the type of weights alone.
 
-    `redundant` are copies of experts that EPLB places; None: experts lie in order. `layer_loads` are those of the
-    experts of each layer, where layers differ.
+    `redundant` is the number of experts' copies that EPLB places; without it (None) experts lie in order. `layer_loads`
+    has the loads of the experts of each layer, where layers differ.
     """
     model: Model
     gpus: int
@@ -145,33 +146,33 @@ class Instance:
                              "expected a divisor or a multiple")
 
     def describe(self, last: str = ",") -> str:
-        """@return its sizes @param last before the last one"""
+        """@return the sizes as text @param last separator before EP"""
         return f"TP {self.tp}, PP {self.pp}{f', DP {self.dp}' if self.dp else ''}{last} EP {self.ep}"
 
     @property
     def replicas(self) -> int:
-        """Of the attention layers."""
+        """The number of replicas of the attention layers."""
         return self.dp or self.ep
 
     @property
     def expert_parts(self) -> int:
-        """Ranks that hold parts of the same experts."""
+        """The number of ranks that divide an expert."""
         return self.tp * self.replicas // self.ep
 
     @property
     def exchanges(self) -> bool:
-        """Whether tokens are sent to experts. Without, each rank of a tensor-parallel group has all tokens, and an
-        AllReduce adds up what their experts make of them (vLLM's and TensorRT-LLM's way)."""
+        """Whether ranks send tokens to experts. Otherwise each rank of a tensor-parallel group has all tokens, and an
+        AllReduce adds up the outputs of its experts (as in vLLM and TensorRT-LLM)."""
         return self.replicas > 1 or self.ep > 1 and self.exchange.dispatcher != "allgather"
 
     @property
     def exchange_ranks(self) -> int:
-        """Of a group that exchanges tokens: if all ranks have parts of all experts, one rank of each replica."""
+        """The size of a group that exchanges tokens: one rank of each replica if all ranks divide all experts."""
         return max(self.ep, self.replicas)
 
     @property
     def one_token(self) -> "Parallelism":
-        """A plan of one token, for figures per token."""
+        """The parallelism of a step of one token, from which figures per token follow."""
         return Parallelism(world_size=self.tp * self.pp * self.replicas, tp=self.tp, pp=self.pp, ep=self.ep,
                            etp=self.expert_parts, redundant_experts=self.redundant or 0, sequence=1)
 
@@ -189,17 +190,17 @@ class Instance:
 
     @property
     def cached_heads(self) -> int:
-        """Of a layer: a latent cache is one, which every rank keeps."""
+        """Heads that a layer keeps in the cache. A latent cache counts as one, which every rank keeps."""
         return self.model.attention.cached_heads(self.model)
 
     @property
     def head_bytes(self) -> float:
-        """Of a token, a layer and a head, where layers are alike."""
+        """Bytes of a token in one head of a layer, where all layers are alike."""
         return self.model.attention.cached(self.model, self.cached_heads, CACHE_BYTES[self.cache])
 
     @property
     def serving(self) -> "Serving":
-        """A rank, for mixers."""
+        """The shape of a rank, as mixers ask for it."""
         return Serving(self.one_token, CACHE_BYTES[self.cache], self.lengths)
 
     # -- rows
@@ -215,7 +216,7 @@ class Instance:
 
     @property
     def window(self) -> int:
-        """Tokens of a window of attention, or 0. Caches keep all tokens of layers whose attention has chunks."""
+        """Tokens of a window of attention, or 0. Layers with attention in chunks keep all tokens in the cache."""
         return 0 if self.model.window_is_chunk else self.model.window
 
     def _row(self, operator: "Operator", layers: str = "all") -> "Row":
@@ -227,14 +228,14 @@ class Instance:
                    weight=self._few_bits(operator))
 
     def _mixer(self, kind: "LayerKind") -> "Iterator[Row]":
-        """@return rows of what mixes a layer's tokens"""
+        """@return rows of the operators that mix the tokens of a layer: attention, or a state"""
         for part, some in operators.mixer_parts(self.model, self.one_token, kind):
             yield from _latents_together([self._mixing(operator, part, kind) if operator.kind in ("attention", "fused")
                                           else self._row(operator) for operator in some])
 
     def _mixing(self, operator: "Operator", part: "Mixer", kind: "LayerKind") -> "Row":
-        """@return the row of an operator that reads what is kept of earlier tokens: their keys and values, or a
-        state"""
+        """@return the row of an operator that reads the keys and values of earlier tokens, or a state in place of
+        them"""
         served = part.served(self.model, kind, operator, self.serving)
         if served is None:
             state = part.state_bytes(self.model, kind, self.tp, CACHE_BYTES[self.cache])
@@ -254,11 +255,11 @@ class Instance:
         return "" if dtype == "bfloat16" else f"_{dtype}"
 
     def weight_bytes(self, operator: "Operator") -> float:
-        """Biases and the like count as weights: they are few."""
+        """@return bytes of an operator's parameters; biases are few, and count as weights"""
         return operator.parameters * (self._few_bits(operator) or FACTOR_BYTES[self.dtype_of(operator)])
 
     def _few_bits(self, operator: "Operator") -> float:
-        """@return bytes of a weight of a quantized product that computes with bfloat16; 0: it is another one"""
+        """@return bytes of a weight if weights are quantized and the product computes with bfloat16; otherwise 0"""
         kind = self.quantization
         if not kind or operator.kind != "matmul" or operator.name in ALWAYS_BFLOAT16:
             return 0.0
@@ -266,7 +267,8 @@ class Instance:
 
     @property
     def fullest(self) -> float:
-        """Tokens that come to the fullest rank's experts / the mean, of layers: the others wait for it."""
+        """The tokens of the fullest rank's experts over those of the mean rank, averaged over layers. The other ranks
+        wait for the fullest."""
         if not self.model.experts:
             return 1
         layers = self.layer_loads or (self.exchange.loads or (1.0,) * self.model.experts,)
@@ -274,12 +276,12 @@ class Instance:
 
     @property
     def share(self) -> float:
-        """Tokens that come to the fullest rank's experts, per token of the instance."""
+        """Tokens for experts of the fullest rank, per token of the instance."""
         return self.model.experts_per_token / self.ep * self.fullest
 
     def _expert_rows(self) -> "Iterator[Row]":
         work = list(operators.experts(self.model, self.one_token))
-        tokens, _, _, local = work[0].shape  # of each expert
+        tokens, _, _, local = work[0].shape  # tokens of each expert
         for operator in work:
             if operator.kind == "memory":
                 yield Row(operator.name, "all", "expert_memory", (operator.bytes / (tokens * local), self.share))
@@ -315,9 +317,9 @@ class Instance:
         return [self._row(operator) for operator in operators.streams(name, self.model, 1)]
 
     def _sent(self, number_bytes: float) -> float:
-        """@return bytes of a token that a rank sends to all ranks of its group, or gets back from them: as many to
-        each. The ranks of a tensor-parallel group have the same tokens: each sends its part of them, or, with experts
-        that are cut by all ranks, all to its peers of other replicas."""
+        """@return bytes that a rank sends per token to the ranks of its group together, the same to each, or gets back.
+        The ranks of a tensor-parallel group have the same tokens, so each sends its part of them; if all ranks divide
+        all experts, each sends all tokens to its peers of the other replicas."""
         model, dispatcher = self.model, self.exchange.dispatcher
         if dispatcher == "allgather":
             return number_bytes * self.exchange_ranks * model.expert_hidden / (self.tp if self.ep > 1 else 1)
@@ -331,7 +333,7 @@ class Instance:
         dispatch, combine = (self._row(operators.permute(name, model, plan)) for name in ("dispatch", "combine"))
         work = list(self._expert_rows())
         if not self.exchanges:
-            # A rank takes the tokens of its own experts.
+            # Nothing is sent: a rank picks the tokens of its own experts.
             dispatch, combine = (dataclasses.replace(row, figures=(row.figures[0] / self.ep,))
                                  for row in (dispatch, combine))
         else:
@@ -365,7 +367,7 @@ class Instance:
     # -- memory
 
     def blocks(self, gpu: "Gpu", utilization: float, block_size: int, batch_tokens: int, sequences: int) -> int:
-        """@return blocks of the cache that fit on the GPU that has least room, as vLLM counts them; refuses none"""
+        """@return blocks of the cache on the GPU with the least room, as vLLM counts them @raise InputError: none"""
         room, kept = gpu.memory_bytes * utilization, self.kept
         found = []
         for stage, own in enumerate(self.stages()):
@@ -409,7 +411,7 @@ def _latents_together(rows: "list[Row]") -> "list[Row]":
 
 
 def _runs(kinds: "Sequence[LayerKind]") -> "Iterator[tuple[int, int, LayerKind]]":
-    """Yields first and last index of neighbours that are alike, and what they are."""
+    """Yields the first and the last index of each run of equal layers, and their kind."""
     first = 0
     for index in range(1, len(kinds) + 1):
         if index == len(kinds) or kinds[index] != kinds[first]:

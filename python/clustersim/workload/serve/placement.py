@@ -17,7 +17,7 @@ Loads = tuple[float, ...]  # of each expert, relative to the mean
 
 
 def _with_copies(loads: Sequence[float], redundant: int) -> list[float]:
-    """@return loads of experts and of their copies, which share them: each next copy is of the fullest"""
+    """@return loads of experts and copies; the next copy is always of the expert with the largest load per copy"""
     heap = [(-load, 1, load) for load in loads]
     heapq.heapify(heap)
     for _ in range(redundant):
@@ -27,7 +27,7 @@ def _with_copies(loads: Sequence[float], redundant: int) -> list[float]:
 
 
 def _packed(loads: Sequence[float], ranks: int) -> list[float]:
-    """@return loads of ranks: the fullest expert next goes to the emptiest rank that has a place"""
+    """@return loads of ranks; experts, largest load first, go to the emptiest rank that has a place"""
     places = -(-len(loads) // ranks)
     heap, full = [(0.0, 0, rank) for rank in range(ranks)], []
     for load in sorted(loads, reverse=True):
@@ -40,7 +40,7 @@ def _packed(loads: Sequence[float], ranks: int) -> list[float]:
 
 
 def _in_order(loads: Sequence[float], ranks: int) -> list[float]:
-    """@return loads of ranks; the first ones have an expert more where experts do not share out (as in vLLM)"""
+    """@return loads of ranks; the first ranks have one expert more if ranks do not divide the experts (as in vLLM)"""
     each, more = divmod(len(loads), ranks)
     ends = [rank * each + min(rank, more) for rank in range(ranks + 1)]
     return [sum(loads[first:end]) for first, end in zip(ends, ends[1:])]
@@ -48,7 +48,7 @@ def _in_order(loads: Sequence[float], ranks: int) -> list[float]:
 
 @functools.lru_cache(1024)
 def fullest(loads: Loads, ranks: int, redundant: int | None) -> float:
-    """@return tokens of the fullest rank / the mean @param redundant copies that EPLB places; None: there is no EPLB"""
+    """@return the load of the fullest rank over the mean @param redundant copies that EPLB places; None: no EPLB"""
     found = _in_order(loads, ranks) if redundant is None else _packed(_with_copies(loads, redundant), ranks)
     return max(found) * ranks / sum(loads)
 

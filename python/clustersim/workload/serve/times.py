@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Times of a serving instance's rows, as the lines `times` of an INFERENCE file: measured ones (`kernels.serving`), and
-those of attention that reaches some of a sequence's tokens.
+"""Times of a serving instance's rows, as the lines `times` of an INFERENCE file: measured times
+(`kernels.serving`), and rooflines of attention that reaches some of a sequence's tokens only.
 
-A line has a row's time at a few numbers of tokens, between which the simulator interpolates. Of attention there is one
-for each of a few numbers of new tokens or decoding sequences.
+A line has a row's time at a few numbers of tokens, between which the simulator interpolates. Attention has several such
+lines, for a few numbers of new tokens or of decoding sequences.
 """
 import collections
 import dataclasses
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from clustersim.workload.serve.engine import Engine
     from clustersim.workload.serve.instance import Instance
 
-LONGEST = 1 << 17  # tokens that a token attends to; beyond, times grow in proportion
-# A rank's kernels of experts measure these, too.
+LONGEST = 1 << 17  # the most tokens to attend to that a line has; beyond, times grow in proportion
+# The times of these rows are part of the measured times of a rank's experts.
 WITHIN_EXPERTS = ("dispatch", "expert_activation", "expert_down", "combine")
-SAMPLED = 2 + 4 + 4  # bytes of a logit: it is read, written as a float32, and read for the greatest
+SAMPLED = 2 + 4 + 4  # bytes moved for a logit: read, written as a float32, and read again to find the largest
 
 
 def points(most: int, more: Iterable[int] = ()) -> list[int]:
@@ -46,8 +46,8 @@ def _line(words: Sequence[int | str], found: Sequence[tuple[float, float]]) -> s
 
 
 def with_reaches(rows: "Sequence[Row]", gpu: "Gpu", most: int, sequences: int, verified: int = 1) -> "list[Row]":
-    """@return the rows, those that reach some of a sequence's tokens, and products of weights with few bits, with lines
-    of their rooflines, and scans with their times @param verified new tokens of a decoding sequence, a draft's included
+    """@return the rows with their times: lines of rooflines for attention that reaches some of a sequence's tokens and
+    for weights with few bits, and the figures of scans @param verified new tokens of a decoding sequence, with drafts
     """
     return [_scanned(row, row.scan, gpu, verified) if row.scan else
             dataclasses.replace(row, times=tuple(_reached(row, row.reach, gpu, most, sequences,
@@ -57,7 +57,7 @@ def with_reaches(rows: "Sequence[Row]", gpu: "Gpu", most: int, sequences: int, v
 
 
 def _with_few_bits(row: Row, gpu: "Gpu", most: int) -> str:
-    """A roofline has steps where tiles are full: points are dense."""
+    """@return the line of a product. Its points are dense, as a roofline jumps where a further tile begins."""
     n, k, count = row.figures[:3]
     found = []
     for tokens in points(MOST_TOKENS if row.kind == "experts" else most):  # experts: tokens of all replicas
@@ -69,7 +69,8 @@ def _with_few_bits(row: Row, gpu: "Gpu", most: int) -> str:
 
 
 def _scanned(row: Row, scan: "Operator", gpu: "Gpu", verified: int) -> "Row":
-    """A prompt's tokens take a scan; each decoding sequence reads and writes its state once."""
+    """@return the row with its figures. A token of a prompt costs its part of a scan; a decoding sequence reads and
+    writes its state once."""
     slower = fused.slower(gpu, scan) if gpu.kernels == "measured" else 1.0
     each = slower * max(scan.flops / (gpu.tflops * 1e3), scan.bytes / gpu.stream_rate)
     decoding = (2 * row.figures[0] + verified * scan.bytes) / gpu.stream_rate
@@ -78,14 +79,14 @@ def _scanned(row: Row, scan: "Operator", gpu: "Gpu", verified: int) -> "Row":
 
 def _reached(row: Row, reach: "Reach", gpu: "Gpu", most: int, sequences: int,
              verified: int) -> Iterator[str]:
-    """A roofline is in proportion to new tokens and to sequences, as the simulator interpolates between the first and
-    the last line."""
+    """Yields the lines of attention. Two of each kind suffice: a roofline is in proportion to new tokens and to
+    sequences, and the simulator interpolates between the lines."""
     each, cached_bytes, token_bytes = row.figures
     speed = gpu.tflops * 1e3 * gpu.attention[0]
     slower = fused.of(gpu, reach.kernel) if reach.kernel and gpu.kernels == "measured" else 1.0
     places = points(MOST_TOKENS, reach.places)
     for news in sorted({1, most}):
-        # Tokens of prompts read the keys and values of as many.
+        # A prompt reads as many keys and values as it has tokens.
         yield _line(["prompts", news], [(attended, news * slower * max(each * reach.of_prompt(attended) / speed,
                                                                        (cached_bytes + token_bytes) / gpu.stream_rate))
                                         for attended in places])
@@ -99,8 +100,8 @@ def _reached(row: Row, reach: "Reach", gpu: "Gpu", most: int, sequences: int,
 
 
 def beside_kernels(rows: "Iterable[Row]", engine: "Engine") -> "Iterator[Row]":
-    """@return the rows with those of an engine's time: for each sequence and token, and of kernels that it does not
-    fuse"""
+    """@return the rows, and rows for the rest of an engine's time: its work on the CPU for each sequence and token, and
+    kernels that it does not fuse with attention"""
     if engine.sequence_ns or engine.token_ns:
         yield Row("host", "first", "linear", (0, engine.token_ns, engine.sequence_ns, 0))
     for row in rows:
@@ -112,8 +113,8 @@ def beside_kernels(rows: "Iterable[Row]", engine: "Engine") -> "Iterator[Row]":
 class Timed:
     """Adds times to the rows of an Instance.
 
-    @param most tokens of a step of a replica @param sequences that decode at a time at most @param engine whose
-    experts compute; those of the fastest if None @param verified new tokens of a decoding sequence
+    @param most tokens of a replica's step @param sequences the most that decode at a time @param engine its kernels of
+    experts are taken, or the fastest ones without an engine @param verified new tokens of a decoding sequence
     """
 
     def __init__(self, instance: "Instance", gpu: "Gpu", most: int, sequences: int,
@@ -175,7 +176,7 @@ class Timed:
         return [_line(["tokens"], found)]
 
     def _moved(self, row: "Row") -> list[str]:
-        """The shortest kernels take as long for fewer tokens."""
+        """@return the line of a row that moves bytes; no kernel is shorter than SHORTEST_NS"""
         each = row.figures[0] / self.gpu.stream_rate
         return [_line(["tokens"], [(1, max(each, SHORTEST_NS)),
                                    (max(SHORTEST_NS / each, 2), max(2 * each, SHORTEST_NS))])] if each else []
@@ -216,6 +217,6 @@ class Timed:
         yield from (_line(["mixed", sequences], times) for sequences, times in found.items())
 
     def _verifying_ns(self, row: Row, scores: float) -> float:
-        """@return the least time of the operations of several tokens; those of one are in the measured times"""
+        """@return a lower bound of the time to verify several tokens; 0 for one token, which is measured"""
         speed = self.gpu.tflops * 1e3 * self.gpu.attention[0]
         return self.verified * row.figures[0] * scores / speed if self.verified > 1 else 0.0

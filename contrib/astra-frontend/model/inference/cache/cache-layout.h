@@ -10,11 +10,11 @@
 namespace AstraSim
 {
 
-/// Heads that a rank of one tensor-parallel group has to give to a rank of another.
+/// Heads that a rank of one tensor-parallel group sends to a rank of another.
 struct CacheShare
 {
-    uint32_t from;  ///< place in the group that has computed
-    uint32_t to;    ///< place in the group that will decode
+    uint32_t from;  ///< place in the sending group
+    uint32_t to;    ///< place in the receiving group
     uint32_t heads; ///< of keys and values
 };
 
@@ -23,8 +23,8 @@ struct CacheShare
 uint32_t HeadsPerRank(uint32_t heads, uint32_t tp);
 
 /**
- * Transfers of heads between tensor-parallel groups of any two sizes. A rank keeps a
- * range of heads; where ranks keep copies, those that need a head take it from different ones.
+ * Work out which rank sends which heads, between tensor-parallel groups of any two sizes. A rank
+ * keeps a range of heads. Where several senders have the same heads, receivers take turns.
  *
  * @param heads of a layer; divides both sizes, or is a multiple of them
  * @return in the order of senders; every receiver gets all heads it keeps exactly once

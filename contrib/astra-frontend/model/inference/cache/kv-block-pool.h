@@ -19,9 +19,9 @@ namespace AstraSim
  * @ingroup astra-frontend
  * @brief The blocks of a replica's cache, their users, and their order of reuse.
  *
- * A block with tokens that other requests may have, too, is named by its content; then sequences
- * share it. A block without users counts as free, but stays until its place is needed; the block
- * without users for longest goes first (vLLM's automatic prefix caching).
+ * A block of tokens that other requests may also begin with has its content for a name, by which
+ * sequences share it. A block without users counts as free, but keeps its content until its memory
+ * is needed; the block that has been unused for longest goes first (vLLM's prefix caching).
  */
 class KvBlockPool
 {
@@ -88,8 +88,8 @@ class KvBlockPool
         }
     }
 
-    /// The user of a block has filled it with @p content. If there is one of that content, it takes
-    /// the place of this one, which is given back.
+    /// Name a block that its user has filled with @p content. If one of that name exists, the user
+    /// shares that one from now on, and its own becomes free.
     void Name(uint64_t content, TimePs now)
     {
         if (Has(content))
@@ -101,7 +101,7 @@ class KvBlockPool
         m_named[content].users = 1;
     }
 
-    /// One user less of the block of @p content.
+    /// A user gives up its share of the block of @p content.
     void Leave(uint64_t content, TimePs now)
     {
         Named& named = m_named.at(content);
@@ -147,7 +147,7 @@ class KvBlockPool
     double m_blockTime{0};
     TimePs m_since{0};
     std::unordered_map<uint64_t, Named> m_named; ///< by content
-    std::list<uint64_t> m_idle;                  ///< contents, the one left first at the front
+    std::list<uint64_t> m_idle;                  ///< contents, longest unused first
 };
 
 } // namespace AstraSim

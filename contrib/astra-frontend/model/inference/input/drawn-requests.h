@@ -72,7 +72,7 @@ struct DrawnRequests
 };
 
 /// @return requests by arrival, the same for the same seed on every machine. The turns of a session
-/// follow one another and have its time of arrival.
+/// stand together, all with its time of arrival.
 std::vector<ServingRequest> DrawRequests(const DrawnRequests& description);
 
 } // namespace AstraSim

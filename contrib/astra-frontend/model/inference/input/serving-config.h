@@ -120,8 +120,8 @@ struct Speculation
     double acceptance{0}; ///< probability that a token is accepted if those before it are
     double draftShare{0}; ///< time of a draft's token, as a share of the layers' for one
 
-    /// @return tokens that a sequence gets in its step number @p step, from 0: the expectation of
-    /// a step is (1 - a^(n + 1)) / (1 - a), and after k steps there is the whole part of k times it
+    /// @return tokens that a sequence gets in its step number @p step, from 0. A step makes
+    /// (1 - a^(n + 1)) / (1 - a) on average; k steps make k times as many, rounded down
     uint32_t TokensOf(uint32_t step) const
     {
         double expected = 1;
@@ -137,7 +137,7 @@ struct Speculation
     }
 };
 
-/// Part of a request's work that instances of a pool do.
+/// The work that instances of a pool do for a request.
 enum class InstanceRole : uint8_t
 {
     Colocated, ///< prompts and decoding
@@ -203,7 +203,7 @@ struct InstancePool
         return tp * dp * pp;
     }
 
-    /// @return how far apart the ranks of a group are that exchanges tokens
+    /// @return the distance between neighbours in a group that exchanges tokens
     uint32_t ExpertStride() const
     {
         return tp * dp / ep;
@@ -215,9 +215,9 @@ struct InstancePool
     }
 
     /**
-     * @return blocks that hold @p tokens. Where layers have a window, a block has room for
-     * blockTokens in as many layers as divide those with and those without one; layers with a
-     * window keep its tokens only, in whole blocks wherever the window begins.
+     * @return blocks that hold @p tokens. Without windows, a block holds blockTokens of all layers.
+     * With windows, it holds them of g layers, where g divides both the number of layers with and
+     * without one; a layer with a window keeps the blocks that its window touches.
      */
     uint64_t BlocksOf(uint64_t tokens) const
     {
@@ -233,7 +233,7 @@ struct InstancePool
     }
 };
 
-/// Times that a good answer keeps; no limit where they are not given.
+/// Limits on the times of a good answer; none where they are not given.
 struct ServingLimits
 {
     std::optional<TimePs> firstToken;
@@ -278,18 +278,18 @@ struct ServingConfig
     uint64_t leftOut{0};                  ///< requests of the trace without a prompt or output
     std::string whyLeftOut;               ///< a warning that counts them; empty if there are none
     uint64_t maxModelLen{UINT64_MAX};     ///< tokens of a request, prompt and output together
-    /// Requests or sessions under way; others wait until one has ended, and begin then.
+    /// The most requests or sessions under way; the next begins when one has ended.
     uint64_t maxConcurrency{UINT64_MAX};
-    TimePs frontEndWork{0};    ///< of a server's CPU for each request, before its engine has it
-    TimePs frontEndLatency{0}; ///< of each request beside that, which keeps no CPU busy
-    std::string allReduce;     ///< engine whose AllReduce ranks carry out; the run reads it, too
+    TimePs frontEndWork{0};    ///< time of a front end's CPU for each request
+    TimePs frontEndLatency{0}; ///< further delay of each request, without a CPU
+    std::string allReduce;     ///< engine with the AllReduce that ranks carry out; also for the run
     uint32_t layers{1};
     uint32_t kvHeads{1};
     uint64_t kvBytes{0}; ///< of a token, a layer and a head
     bool layerByLayer{true};
     uint32_t layersPerMessage{1};
-    /// Of separate prefill and decode: whether the decoding instance makes the first token, from
-    /// the cache it is sent, as vLLM does; else the prefilling instance answers with it.
+    /// Where prefill and decode are separate: whether the decoding instance makes the first token
+    /// from the cache that it receives, as vLLM does, or the prefilling instance.
     bool firstTokenAtDecode{true};
     PolicyChoice prefillRouter{"least_loaded"}; ///< of colocated instances, too
     PolicyChoice decodeRouter{"least_loaded"};
