@@ -24,11 +24,19 @@ WithFlows(CollectiveChoice choice, const FlowGraph& graph)
 
 } // namespace
 
-GraphPlan::GraphPlan(const CommGroup& group, TimedGraph timed, const CollectiveChoice& choice)
+GraphPlan::GraphPlan(const CommGroup& group,
+                     TimedGraph timed,
+                     const CollectiveChoice& choice,
+                     TimePs startLatency,
+                     double wireInflation,
+                     uint64_t packetBytes)
     : CollectivePlan(WithFlows(choice, *timed.graph)),
       m_group(group),
       m_execution(std::move(timed), m_group)
 {
+    m_execution.startLatency = startLatency;
+    m_execution.wireInflation = wireInflation;
+    m_execution.packetBytes = packetBytes;
 }
 
 std::unique_ptr<RankCollective>

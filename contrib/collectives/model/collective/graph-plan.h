@@ -21,22 +21,14 @@ namespace AstraSim
 class GraphPlan : public CollectivePlan
 {
   public:
-    /// @param choice the graph's flows are added to it
-    GraphPlan(const CommGroup& group, TimedGraph timed, const CollectiveChoice& choice);
-
-    /// Set how long each rank takes before its first message, and its protocol's bytes on the wire
-    /// per byte of data.
-    void SetStart(TimePs startLatency, double wireInflation)
-    {
-        m_execution.startLatency = startLatency;
-        m_execution.wireInflation = wireInflation;
-    }
-
-    /// Set the payload of a packet, see FlowExecution::packetBytes.
-    void SetPacketBytes(uint64_t bytes)
-    {
-        m_execution.packetBytes = bytes;
-    }
+    /// @param choice the graph's flows are added to it @param
+    /// startLatency,wireInflation,packetBytes see FlowExecution
+    GraphPlan(const CommGroup& group,
+              TimedGraph timed,
+              const CollectiveChoice& choice,
+              TimePs startLatency = 0,
+              double wireInflation = 1,
+              uint64_t packetBytes = 0);
 
     TimedGraph GetGraph() const override
     {

@@ -27,7 +27,8 @@ struct FlowStep
  * A rank works through one or several sequences of steps side by side. Of a sequence, up to
  * GetWindow() steps are under way, which begin in order and end in any. A step ends when its
  * message has been received and has gone through the memory bus to the rank's memory; one without a
- * message to receive ends at once. Messages of lanes with tag i are those of sequence i.
+ * message to receive ends at once. Messages of lanes with tag i are those of sequence i; none of
+ * them is empty.
  */
 class StepOrder
 {

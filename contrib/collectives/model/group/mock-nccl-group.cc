@@ -206,13 +206,13 @@ MockNcclGroup::PlanAs(const CommGroup& group,
                       const CollectiveRequest& request,
                       const CollectiveOffer& offer) const
 {
-    auto plan = std::make_shared<GraphPlan>(
+    return std::make_shared<GraphPlan>(
         group,
         offer.make(Translate(group, request), GroupShape(group, m_machine)),
-        offer.choice);
-    plan->SetStart(offer.start, offer.wireInflation);
-    plan->SetPacketBytes(m_machine.packetBytes);
-    return plan;
+        offer.choice,
+        offer.start,
+        offer.wireInflation,
+        m_machine.packetBytes);
 }
 
 } // namespace AstraSim

@@ -71,17 +71,6 @@ class NativeDirect : public NativeGraph
     }
 
   private:
-    uint32_t MessagesPerLane() const
-    {
-        return m_op == CollectiveOp::AllReduce ? 2 : 1;
-    }
-
-    bool Reduces(uint64_t message) const
-    {
-        return m_op == CollectiveOp::ReduceScatter ||
-               (m_op == CollectiveOp::AllReduce && message == 0);
-    }
-
     uint32_t m_window;
 };
 

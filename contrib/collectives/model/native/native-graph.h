@@ -70,6 +70,20 @@ class NativeGraph : public FlowGraph, public StepOrder
     /// @return bytes of @p count of the n blocks; at least 1
     uint64_t BytesOf(uint64_t count) const;
 
+    /// @return messages of a lane between ranks that exchange blocks: of a ReduceScatter, then of
+    /// an AllGather, which an AllReduce has both
+    uint32_t MessagesPerLane() const
+    {
+        return m_op == CollectiveOp::AllReduce ? 2 : 1;
+    }
+
+    /// @return whether such a message belongs to a ReduceScatter
+    bool Reduces(uint64_t message) const
+    {
+        return m_op == CollectiveOp::ReduceScatter ||
+               (m_op == CollectiveOp::AllReduce && message == 0);
+    }
+
     /// @return a step that sends and receives on the lanes of the same number
     static FlowStep Exchange(uint32_t lane, bool reduces)
     {

@@ -45,7 +45,7 @@ class NativeHalvingDoubling : public NativeGraph
     FlowStep GetStep(uint32_t, uint32_t, uint32_t step) const override
     {
         const uint32_t bits = GetLaneCount();
-        const bool halves = Halves(step / bits);
+        const bool halves = Reduces(step / bits);
         const bool rises = halves || m_op == CollectiveOp::AllToAll;
         return Exchange(rises ? step : bits - 1 - step % bits, halves);
     }
@@ -80,7 +80,7 @@ class NativeHalvingDoubling : public NativeGraph
             }
             return blocks;
         }
-        const uint32_t wanted = Halves(message) ? rank ^ (1U << bit) : rank;
+        const uint32_t wanted = Reduces(message) ? rank ^ (1U << bit) : rank;
         const uint32_t mask = below | (1U << bit);
         for (uint32_t block = 0; block < GetRanks(); ++block)
         {
@@ -99,19 +99,6 @@ class NativeHalvingDoubling : public NativeGraph
         lane.peer = rank ^ (1U << bit);
         lane.messages = MessagesPerLane();
         return lane;
-    }
-
-  private:
-    uint32_t MessagesPerLane() const
-    {
-        return m_op == CollectiveOp::AllReduce ? 2 : 1;
-    }
-
-    /// @return whether a message of a lane belongs to a ReduceScatter; else to an AllGather
-    bool Halves(uint64_t message) const
-    {
-        return m_op == CollectiveOp::ReduceScatter ||
-               (m_op == CollectiveOp::AllReduce && message == 0);
     }
 };
 

@@ -39,9 +39,7 @@ class NativeRing : public NativeGraph
 
     FlowStep GetStep(uint32_t, uint32_t, uint32_t step) const override
     {
-        return Exchange(0,
-                        m_op == CollectiveOp::ReduceScatter ||
-                            (m_op == CollectiveOp::AllReduce && step < GetRanks() - 1));
+        return Exchange(0, Reduces(step / (GetRanks() - 1)));
     }
 
     uint64_t GetBytes(uint32_t, uint32_t, uint64_t) const override
