@@ -232,6 +232,33 @@ def estimates_and_flows(directory, preset, ranks, which):
             for (op, size), each in zip(points, estimated, strict=True)]
 
 
+def longest(program, workload, out, environment, *flags):
+    """@return microseconds of the group that takes longest, and its algorithm"""
+    result = subprocess.run([PROGRAMS / program, "-w", workload, *flags], capture_output=True, text=True,
+                            env=clean_environment(**environment), check=False)
+    assert result.returncode == 0, result.stderr
+    with (out / "collectives.csv").open(newline="") as file:
+        return max(((float(row["end_ns"]) - float(row["start_ns"])) / 1e3, row["algorithm"])
+                   for row in csv.DictReader(file))
+
+
+@pytest.mark.parametrize("group, flags", (("DP", "--tp 2"), ("DP", "--tp 8"), ("TP", "--tp 16"),
+                                          ("EP", "--tp 2 --ep 8")))
+def test_estimates_of_any_group_are_what_flows_take(directory, group, flags):
+    """A simulation has all groups of a kind at once; with eight spines for four servers they hardly meet."""
+    topology = make_topology(directory, 32, 8)
+    workload, estimate, flow = (directory / name for name in ("workload", "estimate", "flow"))
+    pxn = {"AS_PXN_ENABLE": "1"}
+    for op, environment in (("ALLREDUCE", {}), ("ALLGATHER", {}), ("ALLTOALL", {}), ("ALLTOALL", pxn)):
+        workload.write_text(f"1 {op} {MIB} {group}\n")
+        estimated, its = longest("SimAI_analytical", workload, estimate, environment, "-n", topology, "-g", "32", "-q",
+                                 "-r_f", estimate, *flags.split())
+        simulated_time, theirs = longest("SimAI_simulator", workload, flow, environment, "-n", topology, "-c",
+                                         ROOT / "conf/SimAI.conf", "--network", "flow", "-o", flow, *flags.split())
+        assert estimated == pytest.approx(simulated_time, rel=0.03), (op, environment)
+        assert its == theirs, (op, environment)
+
+
 def test_estimates_are_what_flows_take_on_an_idle_network(tmp_path):
     """Collective x GPU x size x servers, each within the bound that holds for it; docs/source/models/analytical.rst has
     the shares."""

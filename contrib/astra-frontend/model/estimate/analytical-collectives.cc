@@ -3,8 +3,6 @@
  */
 #include "analytical-collectives.h"
 
-#include "collectives/model/graph/pair-bytes.h"
-
 #include "ns3/clock-range.h"
 
 #include <unordered_map>
@@ -175,10 +173,7 @@ AnalyticalCollectives::GetTime(const CommGroup& group,
     else
     {
         const CollectiveOffer offer = m_nccl.Choose(group, request);
-        const bool isOfNccl =
-            offer.algorithm->GetRules().choice == CollectiveAlgorithm::Choice::ByLibrary;
-        // Estimates give all of NCCL's sends between pairs one name.
-        chosen.algorithm = IsPairwise(request.op) && isOfNccl ? "Direct" : offer.choice.algorithm;
+        chosen.algorithm = offer.choice.algorithm;
         chosen.protocol = offer.choice.protocol;
         chosen.channels = offer.choice.channels;
         time = m_machine.GetTime(group, request, offer);
