@@ -588,6 +588,36 @@ TEST(NcclCostModel, StepsTakeWhatTheirLinksTake)
     EXPECT_EQ(plan(switched, 2).speeds.net.latency, 5.6 * PS_PER_US);
 }
 
+// NCCL's table of latencies has a row for PCIe, whose steps are longer than NVLink's; LL128 is off
+// there, and a pair has two channels and chunks of 128 KiB. A server of one GPU has no such steps.
+TEST(NcclCostModel, ServersWithoutNvLinksHaveTheStepsOfPcie)
+{
+    const Cluster pcie("H100PCIe", 8, 50);
+    const NcclCostModel model = pcie.Model();
+    const GroupShape server = pcie.Servers(1);
+    const auto stepOf = [&](NcclProtocol protocol) {
+        return model
+            .Evaluate(NcclAlgorithm::Ring, protocol, CollectiveOp::AllReduce, server, 1 << 20)
+            .speeds.intraLatency;
+    };
+    EXPECT_EQ(stepOf(NcclProtocol::Ll), 1'000'000);
+    EXPECT_EQ(stepOf(NcclProtocol::Simple), 5'700'000);
+    for (uint64_t bytes = 1024; bytes <= 1 << 30; bytes *= 2)
+    {
+        EXPECT_THAT(pcie.Choice(1, bytes), testing::Not(testing::HasSubstr("LL128"))) << bytes;
+        EXPECT_THAT(pcie.Choice(2, bytes), testing::Not(testing::HasSubstr("LL128"))) << bytes;
+    }
+    EXPECT_EQ(pcie.Choice(1, 64 << 20), "Ring Simple");
+    const auto pairs =
+        model.EvaluatePairs(CollectiveOp::AllToAll, server, 1 << 20).Of<PairPlan>().layout;
+    EXPECT_EQ(pairs.perPair, 2U);
+    EXPECT_EQ(pairs.chunk, 128U << 10);
+    const Cluster alone("H100PCIe", 1, 50);
+    EXPECT_TRUE(alone.Model().HasLl128(alone.Servers(2)));
+    const Cluster nvlink("H100", 8, 50);
+    EXPECT_TRUE(nvlink.Model().HasLl128(nvlink.Servers(1)));
+}
+
 TEST(NcclCostModel, GpusWithoutAnNvSwitchHaveNoNvls)
 {
     EXPECT_EQ(Cluster("GH200", 8, 25).Choice(1, 1 << 30), "Ring Simple");
@@ -1253,6 +1283,7 @@ TEST(NcclOptions, RefuseIllegalValuesOfEveryVariable)
         {"NCCL_BUFFSIZE", {"65535", "1073741825"}, "bytes from 65536 to 1073741824"},
         {"NCCL_P2P_NET_CHUNKSIZE", {"1023", "1073741825"}, "bytes from 1024 to 1073741824"},
         {"NCCL_P2P_NVL_CHUNKSIZE", {"1023", "1073741825"}, "bytes from 1024 to 1073741824"},
+        {"NCCL_P2P_PCI_CHUNKSIZE", {"1023", "1073741825"}, "bytes from 1024 to 1073741824"},
         {"NCCL_NVLS_CHUNKSIZE", {"16383", "1073741825"}, "bytes from 16384 to 1073741824"},
         {"NCCL_NVLSTREE_MAX_CHUNKSIZE", {"16383", "0"}, "bytes from 16384 to 1073741824"},
         {"NCCL_PROTO",

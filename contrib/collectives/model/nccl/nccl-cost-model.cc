@@ -42,12 +42,30 @@ TripsOfSlot(const NetworkKind& kind, NcclProtocol protocol, double ncclUs)
 
 } // namespace
 
+bool
+NcclCostModel::HasLl128(const GroupShape& shape) const
+{
+    // NCCL src/graph/tuning.cc: no link of a channel in a node is slower than NVLink (PATH_NVB).
+    return m_traits.hasLl128 && (shape.GetRanksPerNode() == 1 || !m_search.IsOverPcie());
+}
+
+NcclTuning::Latencies
+NcclCostModel::LatenciesIn(const NcclAlgorithm& algorithm, NcclRelease release) const
+{
+    NcclTuning::Latencies latencies = algorithm.LatenciesIn(release);
+    if (m_search.IsOverPcie())
+    {
+        latencies.nvlink = latencies.pcie;
+    }
+    return latencies;
+}
+
 NcclTuning::Latencies
 NcclCostModel::KernelLatencies(const NcclAlgorithm& algorithm) const
 {
     // Releases differ in their estimates of rings and trees only: the kernels are the same.
     const bool isCommon = algorithm == NcclAlgorithm::Tree || algorithm == NcclAlgorithm::Ring;
-    return algorithm.LatenciesIn((isCommon ? m_hardware : m_tuning).release);
+    return LatenciesIn(algorithm, (isCommon ? m_hardware : m_tuning).release);
 }
 
 NcclPlan
@@ -165,15 +183,17 @@ NcclCostModel::EvaluatePairs(CollectiveOp op, const GroupShape& shape, uint64_t 
     // with Simple, of which one is for up to 64 KiB.
     constexpr uint64_t LL_THRESHOLD = 16384;
     const uint32_t channels = m_search.GetPairChannels(shape);
+    const uint32_t perPair = m_search.GetChannelsPerPair(shape);
     const MeasuredFigures& figures = m_options.figures;
     const auto generation = static_cast<std::size_t>(m_machine.gpu.generation);
     NcclPlan plan = Evaluate(NcclAlgorithm::Ring, NcclProtocol::Simple, op, shape, bytes);
-    PairPlan pairs{{.channels = channels, .perPair = m_search.GetChannelsPerPair(shape)}, {}};
+    PairPlan pairs{{.channels = channels, .perPair = perPair}, {}};
     // NCCL src/init.cc, computeBuffSizes: no more than a step of other collectives.
     pairs.layout.chunk = std::min(
         m_options.GetSimpleStep(),
-        shape.GetNodes() > 1 ? m_options.GetPairNetChunk(m_traits.PairNetChunk(shape.GetRanks()))
-                             : m_options.pairNvlinkChunk);
+        shape.GetNodes() > 1    ? m_options.GetPairNetChunk(m_traits.PairNetChunk(shape.GetRanks()))
+        : m_search.IsOverPcie() ? m_options.pairPcieChunk
+                                : m_options.pairNvlinkChunk);
     pairs.speeds.rankGBps = figures.pairEfficiency[generation] * m_search.NvlinkGBps(shape);
     pairs.layout.step = pairs.layout.chunk;
     pairs.speeds.blockGBps =
@@ -196,7 +216,7 @@ NcclCostModel::EvaluatePairs(CollectiveOp op, const GroupShape& shape, uint64_t 
     }
     const bool mayUseLl = m_options.protocols.Allow(op, NcclProtocol::Ll);
     const bool isNew = m_tuning.countsPairsByRate;
-    if (shape.GetNodes() == 1 && mayUseLl && bytes <= (isNew ? 1 : channels) * LL_THRESHOLD)
+    if (shape.GetNodes() == 1 && mayUseLl && bytes <= (isNew ? 1 : perPair) * LL_THRESHOLD)
     {
         // One kernel has the sends and receives of both protocols, so it starts like Simple's. Half
         // of a block's threads send and half receive (src/device/sendrecv.h).
@@ -205,7 +225,7 @@ NcclCostModel::EvaluatePairs(CollectiveOp op, const GroupShape& shape, uint64_t 
         plan = Evaluate(NcclAlgorithm::Ring, NcclProtocol::Ll, op, shape, bytes);
         plan.speeds.baseLatency = start;
         pairs = {{.channels = channels,
-                  .perPair = channels,
+                  .perPair = perPair,
                   .step = isNew ? pairs.layout.step : PAIR_LL_STEP},
                  {block * channels * plan.GetWireInflation(), block * plan.GetWireInflation()}};
     }
@@ -230,6 +250,10 @@ NcclCostModel::LlMaxGBps(const NcclTuning& tuning, uint32_t nodes) const
 double
 NcclCostModel::LlStepUs() const
 {
+    if (m_search.IsOverPcie())
+    {
+        return KernelLatencies(NcclAlgorithm::Ring).nvlink[0];
+    }
     return m_machine.gpu.meshed && !IsAmd(m_machine.gpu.generation)
                ? m_options.figures.llStepDirectUs
                : m_options.figures.llStepUs[static_cast<std::size_t>(m_machine.gpu.generation)];

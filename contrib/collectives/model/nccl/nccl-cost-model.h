@@ -83,6 +83,10 @@ class NcclCostModel
     {
     }
 
+    /// @return whether a group may take LL128, whose lines NVLinks and networks keep whole
+    bool HasLl128(const GroupShape& shape) const;
+    /// @return the latencies of an algorithm in a release, on the links of this machine
+    NcclTuning::Latencies LatenciesIn(const NcclAlgorithm& algorithm, NcclRelease release) const;
     /// @return the latencies of an algorithm's kernels
     virtual NcclTuning::Latencies KernelLatencies(const NcclAlgorithm& algorithm) const;
 

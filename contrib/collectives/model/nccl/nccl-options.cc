@@ -357,6 +357,9 @@ class NcclVariables
             {"NCCL_P2P_NVL_CHUNKSIZE",
              bytes(options.pairNvlinkChunk, 1024),
              "the same in groups within a server"},
+            {"NCCL_P2P_PCI_CHUNKSIZE",
+             bytes(options.pairPcieChunk, 1024),
+             "the same in groups within a server without NVLinks"},
             {"NCCL_NVLS_CHUNKSIZE",
              bytes(options.nvlsChunk, 16384),
              "a chunk of NVLS and NVLS-Tree at most (131072, or as the network's plug-in sets it); "

@@ -51,10 +51,12 @@ struct NcclOptions : LibraryOptions
     uint32_t maxChannels{0};             ///< NCCL_MAX_NCHANNELS; 0: none
     uint32_t nvChannels{0};              ///< AS_NV_CHANNELS, in a server; 0: NCCL's
     uint32_t ringChannels{0};            ///< AS_RING_CHANNELS, between servers; 0: NCCL's
-    /// NCCL_P2P_NET_CHUNKSIZE and NCCL_P2P_NVL_CHUNKSIZE: bytes of a step of sends and receives
-    /// between pairs in groups of several nodes, and of one.
+    /// NCCL_P2P_NET_CHUNKSIZE, NCCL_P2P_NVL_CHUNKSIZE and NCCL_P2P_PCI_CHUNKSIZE: bytes of a step
+    /// of sends and receives between pairs in groups of several nodes, of one, and of one without
+    /// NVLinks.
     std::optional<uint64_t> pairNetChunk; ///< empty: NCCL's, or RCCL's
     uint64_t pairNvlinkChunk{524288};
+    uint64_t pairPcieChunk{131072};
     uint64_t nvlsChunk{0};     ///< NCCL_NVLS_CHUNKSIZE; 0: the network's, or NCCL's
     uint64_t nvlsTreeChunk{0}; ///< NCCL_NVLSTREE_MAX_CHUNKSIZE; 0: the network's, or NCCL's
     /// NCCL_BUFFSIZE: bytes of a connection with Simple; 0: the network's, or NCCL's

@@ -55,6 +55,14 @@ NcclSearch::NvlinkGBps(const GroupShape& shape) const
                : all;
 }
 
+bool
+NcclSearch::IsOverPcie() const
+{
+    // Links to the GPUs of a server that are no faster than its PCIe slot are this slot.
+    const GpuProfile& gpu = m_machine.gpu;
+    return gpu.pcieGBps > 0 && gpu.nvlinkGBps <= gpu.pcieGBps && !IsAmd(gpu.generation);
+}
+
 NcclSearch::Channels
 NcclSearch::SearchWithinNode(const GroupShape& shape) const
 {
@@ -319,13 +327,16 @@ NcclSearch::GetPairChannels(const GroupShape& shape) const
 uint32_t
 NcclSearch::GetChannelsPerPair(const GroupShape& shape) const
 {
-    const uint32_t all = GetPairChannels(shape);
+    const uint32_t channels = GetPairChannels(shape);
+    // NCCL src/graph/paths.cc, ncclTopoGetNchannels and ncclTopoComputeP2pChannels: the peers with
+    // the fewest decide for all. NVLinks ask for more than there are, PCIe for two.
+    constexpr uint32_t OVER_PCIE = 2;
+    const bool isOverPcie = shape.GetRanksPerNode() > 1 && IsOverPcie();
+    const uint32_t all = isOverPcie ? std::min(channels, OVER_PCIE) : channels;
     if (shape.GetNodes() == 1)
     {
-        return all; // NVLinks ask for more than there are
+        return all;
     }
-    // NCCL src/graph/paths.cc, ncclTopoGetNchannels and ncclTopoComputeP2pChannels: the peers that
-    // the network leads to decide for all.
     constexpr uint32_t PER_NIC = 2;
     constexpr double CHANNEL_GBPS = 14; ///< NCCL_P2P_PER_CHANNEL_NET_BW
     constexpr uint32_t BATCH = 8;       ///< NCCL_MAX_DEV_WORK_P2P_PER_BATCH
@@ -333,7 +344,7 @@ NcclSearch::GetChannelsPerPair(const GroupShape& shape) const
     if (most == 0 && !m_tuning.countsPairsByRate)
     {
         most = PER_NIC;
-        while (most > 1 && most * shape.GetRanks() > 4 * all)
+        while (most > 1 && most * shape.GetRanks() > 4 * channels)
         {
             most /= 2;
         }
@@ -343,7 +354,7 @@ NcclSearch::GetChannelsPerPair(const GroupShape& shape) const
     {
         const auto byRate = static_cast<uint32_t>(std::ceil(m_machine.nicGBps / CHANNEL_GBPS));
         most = std::bit_ceil(std::max({PER_NIC, SeenNics(), byRate}));
-        while (most > 1 && most * DivideUp(shape.GetRanks(), BATCH) > all)
+        while (most > 1 && most * DivideUp(shape.GetRanks(), BATCH) > channels)
         {
             most /= 2;
         }

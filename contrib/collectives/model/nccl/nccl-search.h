@@ -76,6 +76,8 @@ class NcclSearch
 
     /// @return whether NVSwitches of every node may reduce
     bool HasNvls(const GroupShape& shape) const;
+    /// @return whether the GPUs of a node reach each other over PCIe, not over NVLinks
+    bool IsOverPcie() const;
     /// @return GB/s of a GPU's links to the others of its node that are in the group
     double NvlinkGBps(const GroupShape& shape) const;
     /// @return the factor by which channels get more of a GPU's NVLinks if they do not close

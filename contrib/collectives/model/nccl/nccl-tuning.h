@@ -41,6 +41,7 @@ struct NcclTuning
         ByProtocol base{};   ///< once per collective
         ByProtocol nvlink{}; ///< per step within a node
         ByProtocol net{};    ///< per step between nodes
+        ByProtocol pcie{};   ///< per step within a node that has no NVLinks
     };
 
     NcclRelease release{NcclRelease::V2_30};

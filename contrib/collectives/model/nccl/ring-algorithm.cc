@@ -19,7 +19,7 @@ namespace
 bool
 RingHasProtocol(const NcclCostModel& model, const NcclCase& which)
 {
-    return which.protocol != NcclProtocol::Ll128 || model.GetTraits().hasLl128;
+    return which.protocol != NcclProtocol::Ll128 || model.HasLl128(which.shape);
 }
 
 NcclPlan
@@ -65,8 +65,8 @@ PlanRing(const NcclCostModel& model, const NcclCase& which, uint64_t bytes)
     }
 
     const double net = model.NetOverheadUs() * (protocol == NcclProtocol::Simple ? 3 : 1);
-    const NcclTuning::Latencies& latencies =
-        NcclAlgorithm::Ring.LatenciesIn(model.GetTuning().release);
+    const NcclTuning::Latencies latencies =
+        model.LatenciesIn(NcclAlgorithm::Ring, model.GetTuning().release);
     const double intra = nodes > 1 ? std::max(latencies.nvlink[p], net) : latencies.nvlink[p];
     // With one rank per node the network's latency is fully exposed.
     const double inter = shape.GetRanksPerNode() == 1
@@ -137,24 +137,25 @@ MakeChain(const NcclOptions& options,
     return {graph, std::make_shared<const ChainTimes>(graph, plan.speeds, options.sendLatency)};
 }
 
-const NcclAlgorithm RING("Ring",
-                         {.order = 1,
-                          .tunerName = "ring",
-                          .latencies = {{NcclRelease::V2_20,
-                                         NcclRelease::V2_20,
-                                         {{6.6, 14, 8.4}, {0.6, 1.9, 3.4}, {2.7, 5.5, 14}}},
-                                        {FIRST_NCCL_RELEASE,
-                                         LAST_NCCL_RELEASE,
-                                         {{6.6, 14, 8.4}, {0.6, 1.9, 3.4}, {2.7, 4, 14}}}},
-                          .can = RingHasProtocol,
-                          .cost = PlanRing,
-                          .graph = [](const NcclOptions& options,
-                                      const CollectiveRequest& request,
-                                      const GroupShape& shape,
-                                      const NcclPlan& plan) {
-                              return IsChain(request.op) ? MakeChain(options, request, shape, plan)
-                                                         : MakeRing(options, request, shape, plan);
-                          }});
+const NcclAlgorithm RING(
+    "Ring",
+    {.order = 1,
+     .tunerName = "ring",
+     .latencies = {{NcclRelease::V2_20,
+                    NcclRelease::V2_20,
+                    {{6.6, 14, 8.4}, {0.6, 1.9, 3.4}, {2.7, 5.5, 14}, {1, 2.5, 5.7}}},
+                   {FIRST_NCCL_RELEASE,
+                    LAST_NCCL_RELEASE,
+                    {{6.6, 14, 8.4}, {0.6, 1.9, 3.4}, {2.7, 4, 14}, {1, 2.5, 5.7}}}},
+     .can = RingHasProtocol,
+     .cost = PlanRing,
+     .graph = [](const NcclOptions& options,
+                 const CollectiveRequest& request,
+                 const GroupShape& shape,
+                 const NcclPlan& plan) {
+         return IsChain(request.op) ? MakeChain(options, request, shape, plan)
+                                    : MakeRing(options, request, shape, plan);
+     }});
 
 } // namespace
 

@@ -20,7 +20,7 @@ CanTree(const NcclCostModel& model, const NcclCase& which)
     const NcclTraits& traits = model.GetTraits();
     const bool isInNode = which.shape.GetNodes() == 1;
     return which.op == CollectiveOp::AllReduce && which.shape.GetRanks() > 1 &&
-           (which.protocol != NcclProtocol::Ll128 || traits.hasLl128) &&
+           (which.protocol != NcclProtocol::Ll128 || model.HasLl128(which.shape)) &&
            (which.protocol != NcclProtocol::Simple || !isInNode || traits.hasSimpleTreesInNode);
 }
 
@@ -90,8 +90,8 @@ PlanTree(const NcclCostModel& model, const NcclCase& which, uint64_t bytes)
     plan.Of<TreePlan>().cutsChunks =
         model.GetTuning().treeCutsChunks || model.GetTraits().cutsChunksOfTrees;
 
-    const NcclTuning::Latencies& latencies =
-        NcclAlgorithm::Tree.LatenciesIn(model.GetTuning().release);
+    const NcclTuning::Latencies latencies =
+        model.LatenciesIn(NcclAlgorithm::Tree, model.GetTuning().release);
     const double latency =
         latencies.base[p] +
         2 * ((shape.GetRanksPerNode() - 1.0) * latencies.nvlink[p] +
@@ -120,10 +120,15 @@ const NcclAlgorithm TREE(
     "Tree",
     {.order = 0,
      .tunerName = "tree",
-     .latencies =
-         {{NcclRelease::V2_23, LAST_NCCL_RELEASE, {{6.8, 14, 8.4}, {0.6, 1.25, 4}, {5, 8.5, 14}}},
-          {NcclRelease::V2_20, NcclRelease::V2_20, {{6.8, 14, 0}, {0.6, 1.25, 28}, {5, 8.5, 28}}},
-          {FIRST_NCCL_RELEASE, NcclRelease::V2_18, {{6.8, 14, 0}, {0.6, 1.25, 4}, {5, 8.5, 14}}}},
+     .latencies = {{NcclRelease::V2_23,
+                    LAST_NCCL_RELEASE,
+                    {{6.8, 14, 8.4}, {0.6, 1.25, 4}, {5, 8.5, 14}, {1, 1.9, 4}}},
+                   {NcclRelease::V2_20,
+                    NcclRelease::V2_20,
+                    {{6.8, 14, 0}, {0.6, 1.25, 28}, {5, 8.5, 28}, {1, 1.9, 28}}},
+                   {FIRST_NCCL_RELEASE,
+                    NcclRelease::V2_18,
+                    {{6.8, 14, 0}, {0.6, 1.25, 4}, {5, 8.5, 14}, {1, 1.9, 6}}}},
      .can = CanTree,
      .cost = PlanTree,
      .graph = MakeTree,
