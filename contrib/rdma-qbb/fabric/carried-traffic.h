@@ -34,6 +34,7 @@ struct CarriedTraffic
     uint64_t cnps{0};               ///< congestion notifications that senders got
     uint64_t marks{0};              ///< packets marked CE by switches
     uint64_t trims{0};              ///< packets that switches forwarded without their payload
+    uint64_t replays{0};            ///< packets that links sent again (link-level retry)
     uint64_t outOfOrderPackets{0};  ///< came before one sent earlier
     uint64_t reorderBytes{0};       ///< most bytes by which a packet was ahead
     uint64_t flows{0};              ///< messages delivered
@@ -64,6 +65,7 @@ struct CarriedTraffic
         visit("cnps", &CarriedTraffic::cnps, Sum);
         visit("ecn_marks", &CarriedTraffic::marks, Sum);
         visit("trimmed_packets", &CarriedTraffic::trims, Sum);
+        visit("link_replays", &CarriedTraffic::replays, Sum);
         visit("out_of_order_packets", &CarriedTraffic::outOfOrderPackets, Sum);
         visit("reorder_bytes", &CarriedTraffic::reorderBytes, Largest);
         visit("flows", &CarriedTraffic::flows, Sum);

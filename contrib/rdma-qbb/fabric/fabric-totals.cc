@@ -73,6 +73,7 @@ FabricTotals::AddPorts(const FabricParts& fabric)
             flushed += counters.flushedFrames;
             pauses += counters.pausesReceived;
             pausedPs += counters.pausedPs;
+            replays += counters.replayedFrames;
         }
     }
 }

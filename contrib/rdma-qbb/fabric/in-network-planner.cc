@@ -127,7 +127,7 @@ bool
 InNetworkPlanner::IsUsable(uint32_t link) const
 {
     // A frame that is lost would be missing from the sum for ever.
-    return m_links.IsUp(link) && m_fabric.channels[link]->GetErrorRate() == 0;
+    return m_links.IsUp(link) && !m_fabric.channels[link]->IsLossy();
 }
 
 std::vector<uint32_t>

@@ -252,19 +252,24 @@ RdmaFabric::CreateLinks(const ClusterTopology& topology)
 {
     m_parts.devices.resize(topology.nodeCount);
     // Objects made from their attributes cost much; links that differ are few.
-    std::map<std::tuple<uint64_t, int64_t, double>, QbbHelper>
-        helpers; // by rate, delay, error rate
+    std::map<std::tuple<uint64_t, int64_t, double, bool>, QbbHelper>
+        helpers; // by rate, delay, error rate, whether it is an NVLink
     for (uint32_t i = 0; i < topology.links.size(); ++i)
     {
         const auto& link = topology.links[i];
-        const double error =
-            std::min(link.errorRate + (topology.IsNvLink(i) ? 0 : m_errorRatePerLink), 1.0);
-        const auto [helper, isNew] = helpers.try_emplace({link.rateBps, link.delayPs, error});
+        const bool isNvLink = topology.IsNvLink(i);
+        const double error = std::min(link.errorRate + (isNvLink ? 0 : m_errorRatePerLink), 1.0);
+        const auto [helper, isNew] =
+            helpers.try_emplace({link.rateBps, link.delayPs, error, isNvLink});
         if (isNew)
         {
             helper->second.SetDeviceAttribute("DataRate", DataRateValue(DataRate(link.rateBps)));
             helper->second.SetChannelAttribute("Delay", TimeValue(PicoSeconds(link.delayPs)));
             helper->second.SetChannelAttribute("ErrorRate", DoubleValue(error));
+            if (isNvLink)
+            {
+                helper->second.SetChannelAttribute("LinkRetry", BooleanValue(false));
+            }
         }
         const NetDeviceContainer ends =
             helper->second.Install(m_parts.nodes[link.a], m_parts.nodes[link.b]);
@@ -519,15 +524,13 @@ RdmaFabric::PlanInNetwork(const std::vector<uint32_t>& hosts,
 Time
 RdmaFabric::LossTime() const
 {
-    const bool mayLose = m_errorRatePerLink > 0 ||
-                         std::any_of(m_parts.switches.begin(),
-                                     m_parts.switches.end(),
-                                     [](const SwitchNode* node) {
-                                         return node && node->GetMmu()->GetLosslessMask() == 0;
-                                     }) ||
-                         std::any_of(m_parts.topology->links.begin(),
-                                     m_parts.topology->links.end(),
-                                     [](const auto& link) { return link.errorRate > 0; });
+    const bool mayLose =
+        std::ranges::any_of(m_parts.switches,
+                            [](const SwitchNode* node) {
+                                return node && node->GetMmu()->GetLosslessMask() == 0;
+                            }) ||
+        std::ranges::any_of(m_parts.channels,
+                            [](const auto& channel) { return channel->IsLossy(); });
     return mayLose ? m_lossTime : Time(0);
 }
 

@@ -35,7 +35,7 @@ const char*
 NameOf(QbbFrameKind kind)
 {
     static constexpr const char* NAMES[] =
-        {"data frame", "ACK", "NACK", "CNP", "PFC frame", "frame", "control frame"};
+        {"data frame", "ACK", "NACK", "CNP", "PFC frame", "frame", "control frame", "ordered set"};
     return NAMES[static_cast<uint8_t>(kind)];
 }
 
@@ -180,8 +180,12 @@ FabricCheck::OnTx(uint32_t index, Ptr<const QbbNetDevice> device, const QbbFrame
                          port.busyUntilPs));
     }
     port.busyUntilPs = m_lastPs + device->GetTxTimePs(frame.wireBytes);
-    port.flights.push_back({&frame, port.busyUntilPs + device->GetDelayPs()});
-    if (frame.kind == QbbFrameKind::Pfc)
+    const bool isPfc = frame.kind == QbbFrameKind::Pfc;
+    if (!isPfc || !device->GetRetry())
+    {
+        port.flights.push_back({&frame, frame, port.busyUntilPs + device->GetDelayPs()});
+    }
+    if (isPfc)
     {
         return;
     }
@@ -205,12 +209,17 @@ FabricCheck::OnTx(uint32_t index, Ptr<const QbbNetDevice> device, const QbbFrame
 }
 
 void
-FabricCheck::OnRx(uint32_t index, Ptr<const QbbNetDevice>, const QbbFrame& frame)
+FabricCheck::OnRx(uint32_t index, Ptr<const QbbNetDevice> device, const QbbFrame& frame)
 {
     Tick();
+    const bool isRetried = device->GetRetry();
+    if (isRetried && frame.kind == QbbFrameKind::Pfc)
+    {
+        return; // may overtake replays
+    }
     const Port& receiver = m_ports[index];
     Port& port = m_ports[receiver.peer];
-    if (port.flights.empty() || port.flights.front().frame != &frame)
+    if (port.flights.empty() || !port.flights.front().Is(frame, isRetried))
     {
         Fail(fmt::format("{} receives a {} that is not the oldest on the wire",
                          Name(receiver),
@@ -219,7 +228,7 @@ FabricCheck::OnRx(uint32_t index, Ptr<const QbbNetDevice>, const QbbFrame& frame
     }
     const int64_t duePs = port.flights.front().duePs;
     port.flights.pop_front();
-    if (duePs != m_lastPs)
+    if (isRetried ? duePs > m_lastPs : duePs != m_lastPs)
     {
         Fail(fmt::format("{} receives a {} that is due at {} ps",
                          Name(receiver),
@@ -244,12 +253,19 @@ FabricCheck::OnRx(uint32_t index, Ptr<const QbbNetDevice>, const QbbFrame& frame
 }
 
 void
-FabricCheck::OnLost(uint32_t index, Ptr<const QbbNetDevice>, const QbbFrame& frame)
+FabricCheck::OnLost(uint32_t index, Ptr<const QbbNetDevice> device, const QbbFrame& frame)
 {
     Tick();
     // A frame lost in the queue was not on the wire, so no flight matches it.
-    std::erase_if(m_ports[index].flights,
-                  [&frame](const Flight& flight) { return flight.frame == &frame; });
+    auto& flights = m_ports[index].flights;
+    const bool isRetried = device->GetRetry();
+    const auto lost = std::ranges::find_if(flights, [&frame, isRetried](const Flight& flight) {
+        return flight.Is(frame, isRetried);
+    });
+    if (lost != flights.end())
+    {
+        flights.erase(lost);
+    }
     Arrived(frame);
 }
 

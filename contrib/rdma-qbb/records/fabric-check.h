@@ -60,7 +60,17 @@ class FabricCheck
     struct Flight
     {
         const QbbFrame* frame;
+        QbbFrame sent; ///< as it left
         int64_t duePs;
+
+        /// @return whether @p other is this frame, or a copy of it where links retry
+        bool Is(const QbbFrame& other, bool isRetried) const
+        {
+            return isRetried
+                       ? sent.kind == other.kind && sent.src == other.src &&
+                             sent.dst == other.dst && sent.qpn == other.qpn && sent.seq == other.seq
+                       : frame == &other;
+        }
     };
 
     /// Frames of one port.

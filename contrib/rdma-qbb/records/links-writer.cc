@@ -43,7 +43,8 @@ PortColumns()
         {"peer", "the node at the other end", [](Of port) { return port.peer; }},
         {"rate_bps", "rate of the link, bit/s", [](Of port) { return port.counters.rateBps; }},
         {"tx_bytes",
-         "bytes sent, with all headers, preamble and gap, and PFC frames. On NVLinks, bytes that "
+         "bytes sent, with all headers, preamble and gap, PFC frames, and replays and ordered sets "
+         "of link-level retry. On NVLinks, bytes that "
          "NVLS-Tree reduces or multicasts count more, in the proportion in which they are slower "
          "than the link",
          [](Of port) { return port.counters.txBytes; }},
@@ -61,6 +62,12 @@ PortColumns()
         {"ecn_marks",
          "frames that a switch marked CE as they left by this port; 0 with ``--network flow``",
          [](Of port) { return port.counters.marks; }},
+        {"trims",
+         "packets whose payload a switch cut off before it queued them for this port",
+         [](Of port) { return port.counters.trims; }},
+        {"replays",
+         "frames that the link sent again (link-level retry)",
+         [](Of port) { return port.counters.port.replayedFrames; }},
         {"messages",
          "messages (flows, or their parts) that took the link",
          [](Of port) { return port.use.Of(port.node, port.port).messages; }},
@@ -142,9 +149,10 @@ CountersOf(const RdmaFabric& fabric)
         const SwitchNode* at = fabric.GetSwitch(node);
         const ClusterTopology& topology = fabric.GetTopology();
         return LinkCounters{topology.links[topology.Ports(node)[port].link].rateBps,
-                            counters.txBytes + counters.pfcBytes,
+                            counters.GetWireBytes(),
                             static_cast<double>(counters.busyPs) / 1000.0,
                             at ? at->GetMarks(port) : 0,
+                            at ? at->GetTrims(port) : 0,
                             counters};
     };
 }

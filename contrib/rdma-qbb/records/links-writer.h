@@ -23,6 +23,7 @@ struct LinkCounters
     uint64_t txBytes{0};    ///< sent, headers and PFC frames included
     double busyNs{0};       ///< time spent sending
     uint64_t marks{0};      ///< frames marked CE as they left
+    uint64_t trims{0};      ///< frames trimmed on their way out
     QbbPortCounters port{}; ///< all that the port counts
 };
 

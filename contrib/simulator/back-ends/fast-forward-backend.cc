@@ -164,6 +164,10 @@ FindUnproven(const RunOptions& options, const RunInputs& inputs)
     {
         found.emplace_back("switches reduce in the network");
     }
+    if (ns3::AttributeDefault<ns3::BooleanValue>("ns3::QbbChannel::LinkRetry"))
+    {
+        found.emplace_back("links answer each packet, and wait for answers");
+    }
     const auto frames = ns3::FabricFrameSizes::OfDefaults();
     if (ns3::AttributeDefault<ns3::BooleanValue>("ns3::RdmaDriver::HasWindow") &&
         ns3::AttributeDefault<ns3::UintegerValue>("ns3::RdmaHw::AckInterval") >

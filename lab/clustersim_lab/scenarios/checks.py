@@ -230,9 +230,10 @@ def _check_collectives(scenario: Scenario, run: Run, network: str) -> None:
 
 
 def _waits_for_acknowledgements(scenario: Scenario) -> bool:
-    """@return whether a window may be used up before an acknowledgement is due, which only packets have"""
+    """@return whether a window or a replay buffer may be used up before an answer is due, which only packets have"""
     conf = dict(scenario.conf)
-    return int(conf.get("L2_ACK_INTERVAL", 1)) > 1 and conf.get("HAS_WIN", 1) == 1
+    return (int(conf.get("L2_ACK_INTERVAL", 1)) > 1 and conf.get("HAS_WIN", 1) == 1
+            or {"LINK_RETRY", "LINK_RETRY_BUFFER"} <= conf.keys())
 
 
 def _senders_meet(run: Run) -> bool:

@@ -151,6 +151,7 @@ LinkPort::Stop()
         queue = Queue();
     }
     FreeControl();
+    m_retry = nullptr;
     m_hot.wire->Detach();
     m_peer = nullptr;
     m_incoming = nullptr;
@@ -241,16 +242,33 @@ LinkPort::SendNow(QbbFrame* frame, int64_t nowPs)
     PutOnWire(frame, nowPs);
 }
 
+[[gnu::noinline]] QbbFrame*
+LinkPort::TakeControl()
+{
+    QbbFrame* frame = m_hot.control;
+    m_hot.control = frame->next;
+    switch (frame->kind)
+    {
+    case QbbFrameKind::Pfc:
+        ++m_counters.pfcSent;
+        m_counters.pfcBytes += frame->wireBytes;
+        break;
+    case QbbFrameKind::LinkControl:
+        ++m_counters.orderedSets;
+        break;
+    default:
+        ++m_counters.replayedFrames;
+        m_counters.replayedBytes += frame->wireBytes;
+    }
+    return frame;
+}
+
 inline QbbFrame*
 LinkPort::TakeNext(int64_t nowPs)
 {
-    if (m_hot.control) // PFC frames go first, and no pause holds them
+    if (m_hot.control) // goes first, and no pause holds it
     {
-        QbbFrame* frame = m_hot.control;
-        m_hot.control = frame->next;
-        ++m_counters.pfcSent;
-        m_counters.pfcBytes += frame->wireBytes;
-        return frame;
+        return TakeControl();
     }
     const uint8_t eligible = (m_hot.queuedMask | m_hot.sourceReady) & ~m_hot.pausedMask;
     if (!eligible)
@@ -427,7 +445,7 @@ LinkPort::QueuePfc(uint8_t priority, uint16_t quanta)
     // the later one.
     for (QbbFrame* frame = m_hot.control; frame; frame = frame->next)
     {
-        if (frame->priority == priority)
+        if (frame->kind == QbbFrameKind::Pfc && frame->priority == priority)
         {
             frame->quanta = quanta;
             return;
@@ -464,9 +482,109 @@ void
 LinkPort::SetPausedMask(uint8_t mask, int64_t nowPs)
 {
     // A priority that is paused anew needs nothing: TakeNext() passes it over from now on.
-    const uint8_t resumed = m_hot.pausedMask & ~mask;
-    m_hot.pausedMask = mask;
+    const uint8_t resumed = m_pausedMask & ~mask;
+    m_pausedMask = mask;
+    UpdateHeld();
     if (resumed && m_hot.linkUp)
+    {
+        TransmitWhenFree(nowPs);
+    }
+    AwaitWork(nowPs);
+}
+
+// --- ordered sets
+
+void
+LinkPort::Retry(const LinkRetry::Settings& settings)
+{
+    m_retry = std::make_unique<LinkRetry>(*this, settings);
+    m_hot.wire->Protect();
+}
+
+void
+LinkPort::OnProtectedSent(QbbFrame& frame)
+{
+    if (m_retry)
+    {
+        m_retry->OnSent(frame);
+    }
+}
+
+void
+LinkPort::QueueOrderedSet(LinkControlType type, uint8_t priority, uint64_t value)
+{
+    // One that waits takes the newer count.
+    for (QbbFrame* frame = m_hot.control; frame; frame = frame->next)
+    {
+        if (frame->kind == QbbFrameKind::LinkControl)
+        {
+            const bool isNew = value > frame->value || type == LinkControlType::Nack;
+            frame->controlType = isNew ? static_cast<uint16_t>(type) : frame->controlType;
+            frame->value = value;
+            return;
+        }
+    }
+    QbbFrame* frame = m_hot.pool->Allocate();
+    frame->kind = QbbFrameKind::LinkControl;
+    frame->priority = priority;
+    frame->controlType = static_cast<uint16_t>(type);
+    frame->value = value;
+    frame->wireBytes = QbbFrame::ORDERED_SET_BYTES;
+    frame->next = m_hot.control;
+    m_hot.control = frame;
+}
+
+void
+LinkPort::ReceiveOrderedSet(const QbbFrame& frame, int64_t nowPs)
+{
+    const auto type = static_cast<LinkControlType>(frame.controlType);
+    m_retry->OnAnswer(frame.value, type == LinkControlType::Nack, nowPs);
+}
+
+void
+LinkPort::QueueReplay(QbbFrame* frame)
+{
+    QbbFrame** end = &m_hot.control;
+    while (*end)
+    {
+        end = &(*end)->next;
+    }
+    frame->next = nullptr;
+    *end = frame;
+}
+
+void
+LinkPort::RemoveReplay()
+{
+    for (QbbFrame** at = &m_hot.control; *at; at = &(*at)->next)
+    {
+        if ((*at)->replayed)
+        {
+            QbbFrame* frame = *at;
+            *at = frame->next;
+            m_hot.pool->Free(frame);
+            return;
+        }
+    }
+}
+
+void
+LinkPort::SetFull(bool isFull)
+{
+    m_isFull = isFull;
+    UpdateHeld();
+}
+
+void
+LinkPort::UpdateHeld()
+{
+    m_hot.pausedMask = m_isFull ? UINT8_MAX : m_pausedMask;
+}
+
+void
+LinkPort::SendControl(int64_t nowPs)
+{
+    if (m_hot.linkUp)
     {
         TransmitWhenFree(nowPs);
     }
@@ -489,6 +607,10 @@ LinkPort::SetLinkUp(bool up, int64_t nowPs)
     m_hot.lastIsEvent = false;
     FlushQueues(nowPs);
     FreeControl();
+    if (m_retry)
+    {
+        m_retry->Restart(*m_peer->m_retry);
+    }
     AwaitWork(nowPs); // the lost frame's arrival would have carried out the work
 }
 
@@ -498,11 +620,20 @@ LinkPort::SetRate(uint64_t rateBps)
     CatchUp();
     m_rateBps = rateBps;
     m_hot.serialization = SerializationDelay(rateBps);
+    if (m_retry)
+    {
+        m_retry->FitToRate();
+    }
 }
 
 void
 LinkPort::Lose(QbbFrame* frame)
 {
+    if (frame->kind == QbbFrameKind::LinkControl)
+    {
+        m_hot.pool->Free(frame);
+        return;
+    }
     Discard(frame, m_counters.lostFrames);
 }
 

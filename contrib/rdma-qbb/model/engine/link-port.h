@@ -6,6 +6,7 @@
 
 #include "link-agenda.h"
 #include "link-node.h"
+#include "link-retry.h"
 #include "link-wire.h"
 #include "qbb-frame-pool.h"
 
@@ -17,6 +18,7 @@
 #include <bit>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <utility>
 
 namespace ns3
@@ -36,8 +38,17 @@ struct QbbPortCounters
     uint64_t lostPayload{0};    ///< RDMA payload bytes in lost and flushed frames
     uint64_t pfcSent{0};        ///< PFC frames sent, pause and resume
     uint64_t pfcBytes{0};       ///< their bytes on the wire
+    uint64_t replayedFrames{0}; ///< frames that the link sent again
+    uint64_t replayedBytes{0};  ///< their bytes on the wire
+    uint64_t orderedSets{0};    ///< sent to the far end, for the link itself
     uint64_t pausesReceived{0}; ///< transitions of a priority into pause
     int64_t pausedPs{0}; ///< time spent with at least one priority paused, up to the last change
+
+    /// @return all bytes sent
+    uint64_t GetWireBytes() const
+    {
+        return txBytes + pfcBytes + replayedBytes + orderedSets * QbbFrame::ORDERED_SET_BYTES;
+    }
 };
 
 /**
@@ -195,7 +206,19 @@ class LinkPort
     /// @return bit p set: priority p is paused by the far end
     uint8_t GetPausedMask() const
     {
+        return m_pausedMask;
+    }
+
+    /// @return bit p set: priority p may not be sent, whatever holds it
+    uint8_t GetHeldMask() const
+    {
         return m_hot.pausedMask;
+    }
+
+    /// @return the retry of lost frames on this link; null if there is none
+    LinkRetry* GetRetry() const
+    {
+        return m_retry.get();
     }
 
     /// @return whether the port has been initialised and its link is up
@@ -277,6 +300,21 @@ class LinkPort
     int64_t ArrivalPs(int64_t startPs, int64_t txTimePs) const;
     /// Count and free a frame that the wire has lost.
     void Lose(QbbFrame* frame);
+    /// A frame enters the wire of a link that has ordered sets.
+    void OnProtectedSent(QbbFrame& frame);
+    void ReceiveOrderedSet(const QbbFrame& frame, int64_t nowPs);
+
+    // --- for LinkRetry
+    /// Queue a message for the far end; replaces one of the same use that still waits to be sent.
+    void QueueOrderedSet(LinkControlType type, uint8_t priority, uint64_t value);
+    /// Queue a frame behind the control frames and ahead of new frames.
+    void QueueReplay(QbbFrame* frame);
+    /// Free the frame of QueueReplay() if it still waits.
+    void RemoveReplay();
+    /// Hold all new frames back, or no longer.
+    void SetFull(bool isFull);
+    /// Send what has been queued or is no longer held.
+    void SendControl(int64_t nowPs);
 
     // --- of derived classes, for LinkWire
     virtual void ReceivePfc(const QbbFrame& frame, int64_t nowPs) = 0;
@@ -315,6 +353,9 @@ class LinkPort
     {
         m_wireRef->SetLoss(std::move(loses));
     }
+
+    /// Have the link retry frames that it loses; after Start(), at both ends.
+    void Retry(const LinkRetry::Settings& settings);
 
     /// The port ends.
     void Stop();
@@ -361,14 +402,14 @@ class LinkPort
     /// Members that each frame touches: two cache lines.
     struct alignas(64) Hot
     {
-        QbbFrame* control{nullptr}; ///< PFC frames to send, newest first
+        QbbFrame* control{nullptr}; ///< what goes ahead of all queues, newest first
         int64_t busyUntilPs{0};
         int64_t delayPs{0};
         SerializationDelay serialization;
         bool watched{false};    ///< whether a trace source of frames has a sink
         uint8_t queuedMask{0};  ///< bit p: queue p holds frames
         uint8_t sourceReady{0}; ///< bit p: the source has a frame of priority p
-        uint8_t pausedMask{0};  ///< bit p: paused by the far end
+        uint8_t pausedMask{0};  ///< bit p: paused by the far end, or held by the link itself
         bool transmitArmed{false};
         bool transmitting{false};
         bool linkUp{false};
@@ -407,6 +448,10 @@ class LinkPort
     void Transmit(int64_t nowPs);
     /// @return the frame to send next, taken out of its queue or the source; null if none may go
     QbbFrame* TakeNext(int64_t nowPs);
+    /// @return the first frame of m_hot.control, counted
+    QbbFrame* TakeControl();
+    /// Work out which priorities are held.
+    void UpdateHeld();
     QbbFrame* Dequeue(uint8_t priority);
     void PutOnWire(QbbFrame* frame, int64_t nowPs);
     /// Wake up when the frame being sent ends, if another one waits.
@@ -424,12 +469,15 @@ class LinkPort
     uint16_t m_place{0}; ///< in the agenda
     bool m_started{false};
     bool m_lossy{false};
+    bool m_isFull{false};    ///< LinkRetry holds all priorities
+    uint8_t m_pausedMask{0}; ///< those that the far end has paused
     uint64_t m_rateBps{0};
     uint32_t m_partition{0};
     LinkPort* m_peer{nullptr}; ///< for setting up only
     Ptr<QbbFramePool> m_poolRef;
     Ptr<LinkWire> m_wireRef;
     Ptr<LinkWire> m_incoming; ///< the wire from the far end
+    std::unique_ptr<LinkRetry> m_retry;
 };
 
 } // namespace ns3

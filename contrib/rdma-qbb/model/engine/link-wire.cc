@@ -6,6 +6,7 @@
 #include "link-agenda.h"
 #include "link-node.h"
 #include "link-port.h"
+#include "link-retry.h"
 
 #include "ns3/abort.h"
 #include "ns3/assert.h"
@@ -41,8 +42,8 @@ LinkWire::Connect(LinkPort* receiver, bool lossy, bool elsewhere, bool inWindows
     m_port = receiver->GetPort();
     m_elsewhere = elsewhere;
     m_inWindows = inWindows;
-    m_special = m_lossy || m_receiverWatched;
-    m_rare = m_lossy || elsewhere;
+    m_special = m_lossy || m_receiverWatched || m_protected;
+    m_rare = m_lossy || elsewhere || m_protected;
     TakePlace(elsewhere);
     if (elsewhere)
     {
@@ -50,6 +51,20 @@ LinkWire::Connect(LinkPort* receiver, bool lossy, bool elsewhere, bool inWindows
         m_sendersContext = m_sender->GetNodeId();
         return;
     }
+}
+
+void
+LinkWire::Protect()
+{
+    m_protected = true;
+    m_special = true;
+    m_rare = true;
+}
+
+bool
+LinkWire::RetriesLost(const QbbFrame& frame) const
+{
+    return m_protected && m_sender->GetRetry() && LinkRetry::Numbers(frame);
 }
 
 void
@@ -98,6 +113,10 @@ LinkWire::PutRarely(QbbFrame* frame)
 {
     // Drawn for each frame that is sent, whether or not the wire is cut before it arrives.
     frame->lost = m_lossy && m_loses();
+    if (m_protected)
+    {
+        m_sender->OnProtectedSent(*frame);
+    }
     if (m_elsewhere)
     {
         PutElsewhere(frame);
@@ -109,7 +128,7 @@ LinkWire::PutRarely(QbbFrame* frame)
 void
 LinkWire::PutElsewhere(QbbFrame* frame)
 {
-    if (frame->lost)
+    if (frame->lost && !RetriesLost(*frame))
     {
         *m_lostEnd = frame;
         m_lostEnd = &frame->next;
@@ -220,6 +239,11 @@ LinkWire::PoolOnWire() const
 void
 LinkWire::LoseAtSender(QbbFrame* frame)
 {
+    if (RetriesLost(*frame) && m_sender->GetRetry()->KeepsCopies())
+    {
+        PoolOnWire().Free(frame);
+        return;
+    }
     m_sender->Lose(m_elsewhere ? m_sender->GetPool().Take(frame, m_receiver->GetPool()) : frame);
 }
 
@@ -320,8 +344,32 @@ LinkWire::HandOver(QbbFrame* frame)
 }
 
 QbbFrame*
+LinkWire::HandleProtected(QbbFrame* frame)
+{
+    const int64_t nowPs = frame->timePs;
+    m_node->CatchUp(nowPs);
+    const bool isRefused = RetriesLost(*frame) && !m_receiver->GetRetry()->Accepts(*frame, nowPs);
+    const bool isControl = frame->kind == QbbFrameKind::LinkControl;
+    if (isControl && !frame->lost)
+    {
+        m_receiver->ReceiveOrderedSet(*frame, nowPs);
+    }
+    if (isRefused || isControl)
+    {
+        m_receiver->GetPool().Free(frame);
+        return nullptr;
+    }
+    frame->replayed = 0;
+    return frame;
+}
+
+QbbFrame*
 LinkWire::HandleSpecial(QbbFrame* frame)
 {
+    if (m_protected && !HandleProtected(frame))
+    {
+        return nullptr;
+    }
     if (frame->lost)
     {
         m_sender->Lose(frame);

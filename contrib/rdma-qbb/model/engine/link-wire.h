@@ -53,6 +53,9 @@ class alignas(64) LinkWire final : public QbbTimedEvent
         m_loses = std::move(loses);
     }
 
+    /// The two ends have ordered sets for each other, for a retry of frames.
+    void Protect();
+
     /// @return whether the far end is in another partition
     bool LeadsElsewhere() const
     {
@@ -196,6 +199,10 @@ class alignas(64) LinkWire final : public QbbTimedEvent
     void HandOver(QbbFrame* frame);
     /// Handle losses and watchers at an arrival. @return the frame; null if it is gone
     QbbFrame* HandleSpecial(QbbFrame* frame);
+    /// Handle what the ends of the link have for each other. @return as HandleSpecial()
+    QbbFrame* HandleProtected(QbbFrame* frame);
+    /// @return whether the far end sees a loss of @p frame, and asks for it again
+    bool RetriesLost(const QbbFrame& frame) const;
     /// Put a frame that comes from elsewhere on the wire. @param sent the frame as it was sent
     void Accept(const QbbFrame& sent, const QbbTelemetry* telemetry);
     /// @return the pool of the frames on the wire
@@ -232,6 +239,7 @@ class alignas(64) LinkWire final : public QbbTimedEvent
     LinkPort* m_receiver{nullptr};
     bool m_lossy{false};
     bool m_receiverWatched{false};
+    bool m_protected{false};
     std::function<bool()> m_loses;
     using LossEvent = QbbPortEvent<LinkWire, &LinkWire::OnLost>;
     Ptr<LossEvent> m_lossEvent;   ///< of the sender's node; null unless frames go elsewhere

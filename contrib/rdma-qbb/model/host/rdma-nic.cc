@@ -168,7 +168,7 @@ RdmaNic::OnChange(RdmaQueuePair& qp)
 uint32_t
 RdmaNic::GetLeastBytes() const
 {
-    const bool sure = m_paced.NextPs() > m_doubtfulPs && !m_readyMask && !m_port->GetPausedMask();
+    const bool sure = m_paced.NextPs() > m_doubtfulPs && !m_readyMask && !m_port->GetHeldMask();
     return sure ? m_paced.GetNextBytes() : 0;
 }
 

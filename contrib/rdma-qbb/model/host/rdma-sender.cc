@@ -433,7 +433,7 @@ RdmaSender::OnTimeout(RdmaQueuePair& qp)
     {
         return; // a departure that no event marked has restarted it
     }
-    const bool paused = device.GetPausedMask() >> qp.priority & 1;
+    const bool paused = device.GetHeldMask() >> qp.priority & 1;
     const uint64_t resolved = m_hw.GetResolved(qp);
     if (device.IsLinkUp() && (qp.GetInFlight() == resolved || paused) &&
         qp.pausedTimeouts < m_hw.m_maxPausedTimeouts)

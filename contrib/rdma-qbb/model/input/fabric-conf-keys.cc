@@ -390,6 +390,7 @@ Switches()
                          "ns3::SwitchMmu::LossyAlpha",
                          "ns3::SwitchMmu::LossyQueueAlpha",
                          "ns3::SwitchMmu::PfcResponseTime"};
+    constexpr const char* RETRY = "ns3::QbbChannel::LinkRetry";
     const Words actions{{"alert", "Alert"}, {"drop", "Drop"}, {"forward", "Forward"}};
     const auto routing = PlugIn("word or TypeId", Listed(routings), "ns3::RoutingPolicy", routings);
     return {
@@ -412,6 +413,21 @@ Switches()
          "Packet buffer of a switch."},
         {{"ERROR_RATE_PER_LINK", Real(0, 1, true), "ns3::RdmaFabric::ErrorRatePerLink"},
          "Packet loss probability added to that of each link."},
+        {{"LINK_RETRY", Flag(), RETRY},
+         "Links, NVLinks left out, send frames again that they lose, in order, so that hosts see "
+         "no loss (link-level retry of Ultra Ethernet, LLR)."},
+        {{"LINK_RETRY_BUFFER",
+          Whole("bytes", 0, INT64_MAX),
+          "ns3::QbbChannel::ReplayBuffer",
+          {If("without", "LINK_RETRY")}},
+         "Link-level retry: frames that each end of a link keeps until the far end has them, on "
+         "the wire; at least one of the longest. 0: enough for the link's rate over its delay."},
+        {{"LINK_RETRY_TIMEOUT",
+          Micros(true),
+          "ns3::QbbChannel::ReplayTimeout",
+          {If("without", "LINK_RETRY")}},
+         "Link-level retry: time after which a frame without an answer is sent again, at least as "
+         "long as an answer may take; 0: twice that."},
         {{"ROUTING", routing, "ns3::SwitchNode::RoutingPolicyType"},
          "Which of several shortest paths a frame takes. Per flow: ecmp by a hash. After each gap "
          "in a flow: flowlet at random, adaptive-flowlet the least loaded port. Per frame, with "

@@ -30,6 +30,8 @@ operator<<(std::ostream& text, const QbbFrame& frame)
         break;
     case QbbFrameKind::Pfc:
         return text << (frame.quanta ? "pause" : "resume") << " of priority " << +frame.priority;
+    case QbbFrameKind::LinkControl:
+        return text << "ordered set " << frame.controlType << " of value " << frame.value;
     case QbbFrameKind::Other:
         text << "packet";
         break;

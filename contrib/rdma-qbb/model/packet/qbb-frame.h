@@ -16,13 +16,21 @@ namespace ns3
 /// Kind of a QbbFrame.
 enum class QbbFrameKind : uint8_t
 {
-    Data,    ///< RoCEv2 data (RDMA WRITE)
-    Ack,     ///< acknowledgement (AETH)
-    Nack,    ///< negative acknowledgement: go back to seq
-    Cnp,     ///< congestion notification packet (opcode 0x81)
-    Pfc,     ///< 802.1Qbb MAC control: pause or resume of one priority; never forwarded
-    Other,   ///< an ordinary ns-3 Packet
-    Control, ///< a transport's own frame between the two ends of a connection
+    Data,        ///< RoCEv2 data (RDMA WRITE)
+    Ack,         ///< acknowledgement (AETH)
+    Nack,        ///< negative acknowledgement: go back to seq
+    Cnp,         ///< congestion notification packet (opcode 0x81)
+    Pfc,         ///< 802.1Qbb MAC control: pause or resume of one priority; never forwarded
+    Other,       ///< an ordinary ns-3 Packet
+    Control,     ///< a transport's own frame between the two ends of a connection
+    LinkControl, ///< an ordered set between the two ends of a link; no frame, never forwarded
+};
+
+/// Type of a LinkControl.
+enum class LinkControlType : uint16_t
+{
+    Ack,  ///< the far end has as many numbered frames as value says
+    Nack, ///< the same, and the next one came corrupted
 };
 
 /// ECN field of the IP header (RFC 3168).
@@ -128,6 +136,7 @@ struct QbbTelemetry
 struct alignas(64) QbbFrame
 {
     static constexpr uint32_t MIN_WIRE_BYTES = 84;      ///< 64-byte frame, preamble and gap
+    static constexpr uint32_t ORDERED_SET_BYTES = 8;    ///< LinkControl: one block of the line code
     static constexpr uint16_t NAMED_APART = UINT16_MAX; ///< namedMtus is in telemetry
 
     QbbFrame* next; ///< queue, wire or free list it is in
@@ -136,7 +145,7 @@ struct alignas(64) QbbFrame
     union {
         uint64_t seq;         ///< Data: first byte's offset in the queue pair's stream
         uint64_t expectedSeq; ///< Ack, Nack: next byte that the receiver expects
-        uint64_t value;       ///< Control: what the transport has put there
+        uint64_t value;       ///< Control: what the transport has put there; LinkControl: a count
     };
 
     union {
@@ -162,7 +171,7 @@ struct alignas(64) QbbFrame
     union {
         uint16_t payloadBytes; ///< Data: bytes of message data; 0: a switch has cut them off
         uint16_t namedMtus;    ///< Nack that names a frame: see GetNamedMtus()
-        uint16_t controlType;  ///< Control: which one, of the transport's own
+        uint16_t controlType;  ///< Control: the transport's own; LinkControl: LinkControlType
     };
 
     union {
@@ -175,10 +184,11 @@ struct alignas(64) QbbFrame
         uint16_t member; ///< contribution, result: sender or receiver, a number in the operation
     };
 
-    uint16_t inPort; ///< port it came in by, at the node it is at
+    uint16_t inPort; ///< port it came in by, at the node it is at; on a wire: LinkRetry's number
     QbbFrameKind kind;
     uint8_t priority : 6; ///< queue, 0..7
     uint8_t lost : 1;     ///< the link engine's: the wire it is on loses it
+    uint8_t replayed : 1; ///< the link engine's: the link sends it again
     EcnCodepoint ecn;
 
     union {

@@ -6,8 +6,10 @@
 #include "qbb-net-device.h"
 
 #include "ns3/abort.h"
+#include "ns3/boolean.h"
 #include "ns3/double.h"
 #include "ns3/log.h"
+#include "ns3/uinteger.h"
 
 namespace ns3
 {
@@ -35,7 +37,28 @@ QbbChannel::GetTypeId()
                           TypeId::ATTR_GET | TypeId::ATTR_CONSTRUCT,
                           DoubleValue(0.0),
                           MakeDoubleAccessor(&QbbChannel::m_errorRate),
-                          MakeDoubleChecker<double>(0.0, 1.0));
+                          MakeDoubleChecker<double>(0.0, 1.0))
+            .AddAttribute("LinkRetry",
+                          "The link sends frames again that it loses, in order (link-level retry "
+                          "of Ultra Ethernet)",
+                          TypeId::ATTR_GET | TypeId::ATTR_CONSTRUCT,
+                          BooleanValue(false),
+                          MakeBooleanAccessor(&QbbChannel::m_retries),
+                          MakeBooleanChecker())
+            .AddAttribute("ReplayBuffer",
+                          "Bytes of frames that an end keeps until the far end has them, at least "
+                          "one of the longest frames; 0: enough for the line rate over this cable",
+                          TypeId::ATTR_GET | TypeId::ATTR_CONSTRUCT,
+                          UintegerValue(0),
+                          MakeUintegerAccessor(&QbbChannel::m_replayBuffer),
+                          MakeUintegerChecker<uint64_t>())
+            .AddAttribute("ReplayTimeout",
+                          "Time after which an end sends a frame again that has no answer, at "
+                          "least as long as an answer may take; 0: twice that",
+                          TypeId::ATTR_GET | TypeId::ATTR_CONSTRUCT,
+                          TimeValue(Time(0)),
+                          MakeTimeAccessor(&QbbChannel::m_replayTimeout),
+                          MakeTimeChecker(Time(0)));
     return tid;
 }
 
@@ -68,6 +91,12 @@ Ptr<NetDevice>
 QbbChannel::GetDevice(std::size_t i) const
 {
     return m_devices.at(i);
+}
+
+int64_t
+QbbChannel::GetReplayTimeoutPs() const
+{
+    return m_replayTimeout.GetTimeStep();
 }
 
 int64_t

@@ -45,6 +45,27 @@ class QbbChannel : public Channel
         return m_errorRate;
     }
 
+    /// @return whether the link sends frames again that it loses
+    bool Retries() const
+    {
+        return m_retries;
+    }
+
+    /// @return whether frames may be lost for good
+    bool IsLossy() const
+    {
+        return m_errorRate > 0 && !m_retries;
+    }
+
+    /// @return bytes that an end keeps for a retry; 0: as the cable needs
+    uint64_t GetReplayBuffer() const
+    {
+        return m_replayBuffer;
+    }
+
+    /// @return time without an answer until a retry; 0: as the cable needs
+    int64_t GetReplayTimeoutPs() const;
+
     /// Cut the cable or mend it; frames on the wire when it is cut are lost.
     void SetUp(bool up);
 
@@ -63,6 +84,9 @@ class QbbChannel : public Channel
   private:
     Time m_delay;
     double m_errorRate{0};
+    bool m_retries{false};
+    uint64_t m_replayBuffer{0};
+    Time m_replayTimeout;
     bool m_up{true};
     std::array<Ptr<QbbNetDevice>, 2> m_devices;
 };

@@ -28,6 +28,9 @@ namespace
 /// Bytes that a turn adds to a priority's credit, times its weight: a jumbo frame's worth.
 constexpr int64_t ROUND_BYTES = 9216;
 
+/// Header, FCS, preamble and gap of a packet given to Send().
+constexpr uint32_t ETHERNET_BYTES = 38;
+
 } // namespace
 
 TypeId
@@ -150,6 +153,13 @@ QbbNetDevice::DoInitialize()
     const bool isLossy = m_channel && m_channel->GetErrorRate() > 0;
     const int64_t delayPs = m_channel ? m_channel->GetDelayPs() : 0;
     Start(m_rate.GetBitRate(), delayPs, isUp, isLossy);
+    if (m_channel && m_channel->Retries())
+    {
+        Retry({m_channel->GetReplayBuffer(),
+               m_channel->GetReplayTimeoutPs(),
+               m_longestFrame ? m_longestFrame : m_mtu + ETHERNET_BYTES,
+               isLossy});
+    }
     m_peerAddress = m_peer ? m_peer->m_address : Mac48Address();
     NetDevice::DoInitialize();
 }
@@ -217,6 +227,10 @@ QbbNetDevice::TraceEnqueue(const QbbFrame& frame)
 void
 QbbNetDevice::TraceTx(const QbbFrame& frame)
 {
+    if (frame.replayed || frame.kind == QbbFrameKind::LinkControl)
+    {
+        return; // below the MAC: each frame is sent once
+    }
     TraceQueue(frame.priority, m_queues[frame.priority].bytes);
     TraceQueue(0, m_queues[0].bytes); // where answers wait that ignore pauses (RdmaHw)
     m_frameTx(this, frame);

@@ -28,7 +28,7 @@ LeastLoadedPort(std::span<const uint16_t> ports,
         const QbbNetDevice& device = node.GetPort(ports[at]);
         int64_t loadPs = std::max<int64_t>(device.GetBusyUntilPs() - nowPs, 0) +
                          device.GetTxTimePs(static_cast<uint32_t>(device.GetQueueBytes()));
-        if (device.GetPausedMask() >> priority & 1)
+        if (device.GetHeldMask() >> priority & 1)
         {
             loadPs += PAUSED;
         }

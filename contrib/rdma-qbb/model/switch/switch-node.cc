@@ -137,6 +137,7 @@ SwitchNode::AddPort(Ptr<QbbNetDevice> device)
     AddDevice(device);
     m_ports.push_back(PeekPointer(device));
     m_marks.push_back(0);
+    m_trims.push_back(0);
     const uint16_t port = AddLinkPort(*device, *this);
     if (m_marksWatched && port == 0)
     {
@@ -268,7 +269,7 @@ SwitchNode::Admit(QbbFrame& frame, uint16_t outPort, int64_t nowPs)
     case BufferPolicy::Verdict::Drop:
         return false;
     case BufferPolicy::Verdict::Trim:
-        if (!Trim(frame))
+        if (!Trim(frame, outPort))
         {
             return false;
         }
@@ -283,7 +284,7 @@ SwitchNode::Admit(QbbFrame& frame, uint16_t outPort, int64_t nowPs)
 }
 
 bool
-SwitchNode::Trim(QbbFrame& frame)
+SwitchNode::Trim(QbbFrame& frame, uint16_t outPort)
 {
     if (frame.kind != QbbFrameKind::Data || frame.payloadBytes == 0)
     {
@@ -291,7 +292,7 @@ SwitchNode::Trim(QbbFrame& frame)
     }
     NS_LOG_LOGIC("switch " << GetId() << " trims " << frame);
     m_trim(this, frame);
-    ++m_trims;
+    ++m_trims[outPort];
     m_droppedPayload += frame.payloadBytes;
     frame.payloadBytes = 0;
     frame.wireBytes = QbbNetDevice::MIN_WIRE_BYTES;

@@ -120,10 +120,16 @@ class SwitchNode : public Node, public LinkNode
         return m_losslessDrops;
     }
 
+    /// @return data frames for a port that were forwarded without their payload
+    uint64_t GetTrims(uint16_t port) const
+    {
+        return m_trims[port];
+    }
+
     /// @return data frames forwarded without their payload
     uint64_t GetTrims() const
     {
-        return m_trims;
+        return std::accumulate(m_trims.begin(), m_trims.end(), uint64_t{0});
     }
 
     /// @return frames without a path to their destination
@@ -204,8 +210,8 @@ class SwitchNode : public Node, public LinkNode
     /// Admit a frame if the buffer policy has it so, and there is room. @return whether it is
     bool Admit(QbbFrame& frame, uint16_t outPort, int64_t nowPs);
     void Mark(QbbFrame& frame, uint16_t outPort);
-    /// Cut off a frame's payload. @return whether it had one
-    bool Trim(QbbFrame& frame);
+    /// Cut off the payload of a frame for a port. @return whether it had one
+    bool Trim(QbbFrame& frame, uint16_t outPort);
     /// Count and free a frame.
     void Drop(QbbFrame* frame);
     uint16_t Route(const QbbFrame& frame, int64_t nowPs) const;
@@ -235,9 +241,9 @@ class SwitchNode : public Node, public LinkNode
     Ptr<InNetworkHook> m_inNetwork;
     uint32_t m_seedOfAll{1};
     std::vector<uint64_t> m_marks; ///< by port
+    std::vector<uint64_t> m_trims; ///< by port
     uint64_t m_bufferDrops{0};
     uint64_t m_losslessDrops{0};
-    uint64_t m_trims{0};
     uint64_t m_routeDrops{0};
     uint64_t m_droppedPayload{0};
     std::vector<PintPortState> m_pintPorts;
