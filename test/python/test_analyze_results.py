@@ -120,6 +120,23 @@ def test_utilisation_by_kind_of_link(runs):
     assert rows["switch to GPU"]["max %"] == pytest.approx(97.5)
     assert rows["switch to GPU"]["max / mean"] == pytest.approx(390 / 197.56)
     assert rows["GPU to switch"]["paused us"] == 3.5 and rows["switch to GPU"]["drops"] == 3
+    # Two links up with the same bytes; 64 and 5000 KB down.
+    assert rows["GPU to switch"]["spread %"] == pytest.approx(100)
+    small, large = 64 / 5064, 5000 / 5064
+    assert rows["switch to GPU"]["spread %"] == pytest.approx(50 * small ** -small * large ** -large)
+
+
+def test_links_that_trimmed_or_sent_again_say_so(tmp_path):
+    run_directory.write(tmp_path / "fast")
+    lines = run_directory.LINKS.splitlines()
+    (tmp_path / "fast/links.csv").write_text("\n".join([lines[0] + ",trims,replays", *(
+        f"{line},{number},{10 * number}" for number, line in enumerate(lines[1:]))]) + "\n")
+    runs = open_runs([tmp_path / "fast"])
+    found = {one.key: one for one in tables.all_tables(runs)}
+    hottest = found["hottest"]
+    columns = [hottest.columns.index(name) for name in ("from", "trimmed packets", "replays")]
+    assert [tuple(row[i] for i in columns) for row in hottest.rows[:1]] == [("switch 6 (tier 1)", 4, 40)]
+    assert sum(row[found["utilisation"].columns.index("replays")] for row in found["utilisation"].rows) == 100
 
 
 def test_hottest_links_leave_out_nvlink(runs):

@@ -10,9 +10,10 @@ import pathlib
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import Any, TYPE_CHECKING
 
 from clustersim.errors import InputError
+from clustersim.evenness import spread
 from clustersim.shown import Shown, Table
 from clustersim.topology.cluster import InputError as TopologyError
 from clustersim.whole_file import whole_file, write_text
@@ -98,13 +99,30 @@ def _follow(runner: Runner, directory: pathlib.Path, output: pathlib.Path) -> tu
     return repeated, known, paths.critical_path(known)
 
 
+def _packets(record: Mapping[str, Any], machine: Machine) -> list[str]:
+    """@return how packets fared that switches trimmed, that took several paths, or that links sent again"""
+    said = []
+    if record.get("trimmed_packets"):
+        said.append(f"{record['trimmed_packets']} trimmed")
+    if record.get("out_of_order_packets"):
+        said.append(f"{record['out_of_order_packets']} out of order, at most {record['reorder_bytes']} bytes ahead")
+        even = spread([link.busy_share for link in machine.links
+                       if machine.carrier_of_link(link.node, link.peer) == "fabric"])
+        said += [f"spread over {100 * even:.0f}% of the fabric's links"] if even else []
+    if record.get("link_replays"):
+        said.append(f"{record['link_replays']} sent again by links")
+    return [f"  packets {', '.join(said)}"] if said else []
+
+
 def _links(machine: Machine) -> list[str]:
     lines = []
     for carrier in CARRIERS:
         link = machine.busiest(carrier)
         if link:
             lines.append(f"  {carrier:7} {link.node} -> {link.peer}: busy {100 * link.busy_share:.1f}% of the time" +
-                         (f", {link.used_by}" if link.used_by else ""))
+                         (f", {link.used_by}" if link.used_by else "") +
+                         (f", {link.trims} packets trimmed" if link.trims else "") +
+                         (f", {link.replays} sent again" if link.replays else ""))
     return lines
 
 
@@ -243,5 +261,5 @@ def explain(given: argparse.Namespace) -> Explanation:
     _write_path(segments, machine, known, output)
     return Explanation(directory, output, total, segments, len(known.spans),
                        _shares(segments, total, lambda segment: _kind(segment, machine, known)),
-                       _shares(segments, total, _what), _links(machine), given.factor, bound, given.top,
-                       not given.no_confirm, runner, machine)
+                       _shares(segments, total, _what), _links(machine) + _packets(runner.record, machine),
+                       given.factor, bound, given.top, not given.no_confirm, runner, machine)

@@ -31,6 +31,8 @@ class Link:
     rate_bps: float
     busy_share: float
     used_by: str
+    trims: int = 0
+    replays: int = 0
 
 
 class Machine:
@@ -58,7 +60,7 @@ class Machine:
         if problems or frame is None:
             raise InputError(str(problems[0]))
         return [Link(row["node"], row["peer"], row["rate_bps"], row["utilisation"] if simulated_ns else 0.0,
-                     row.get("used_by", ""))
+                     row.get("used_by", ""), row.get("trims", 0), row.get("replays", 0))
                 for row in frame.to_dict("records")]
 
     def carrier_of_link(self, node: int, peer: int) -> str:

@@ -18,7 +18,8 @@ TEXTS = ("status", "version", "host", "directory", "topology", "network", "backe
 NUMBERS = ("simulated_ns", "wall_s", "simulation_wall_s", "peak_memory_bytes", "seed", "events", "packets",
            "packet_hops", "flows",
            "background_flows", "drops", "pauses", "paused_ns", "longest_pause_ns", "pfc_storms", "timeouts",
-           "retransmitted_bytes", "nacks", "cnps", "trimmed_packets", "out_of_order_packets", "reorder_bytes",
+           "retransmitted_bytes", "nacks", "cnps", "trimmed_packets", "link_replays", "out_of_order_packets",
+           "reorder_bytes",
            "collectives", "collectives_left_out", "threads")
 MOST = float(1 << 64)  # a seed may be as large
 
