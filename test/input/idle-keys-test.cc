@@ -107,6 +107,24 @@ TEST(IdleKeys, EnginesAndPlanesOfAFileAreToldWhereNobodyAsksForThem)
     EXPECT_THAT(DescribeIdle(standard.conf, {}, perf), ElementsAre()) << "as it is";
 }
 
+TEST(IdleKeys, AttributesOfAControlThatTheTransportDoesNotChooseHaveNoEffect)
+{
+    const ConfUse flows{"in this run", true, true};
+    const std::vector<GivenAttribute> attributes{{"ns3::UecNscc::WindowFactor", "--window"},
+                                                 {"ns3::RdmaIrn::RtoLowFrames", "--rto"},
+                                                 {"ns3::UecTransport::CreditPackets", "--credit"}};
+    const auto idleWith = [&](const std::vector<std::string>& keys) {
+        return DescribeIdle(GivenKeys(keys).conf, attributes, flows);
+    };
+    const std::string transport = "TRANSPORT ns3::UecTransport, which chooses ";
+    const std::string noIrn = "--rto has no effect with LOSS_RECOVERY ns3::UecDelivery";
+    EXPECT_THAT(idleWith({"TRANSPORT=UEC"}),
+                ElementsAre(noIrn, "--credit has no effect with UEC_CC nscc"));
+    EXPECT_THAT(idleWith({"TRANSPORT=UEC", "UEC_CC=rccc"}),
+                ElementsAre("--window has no effect with " + transport + "ns3::UecRccc", noIrn));
+    EXPECT_THAT(idleWith({"TRANSPORT=UEC", "UEC_CC=both"}), ElementsAre(noIrn));
+}
+
 TEST(IdleKeys, AFlagReplacesAKey)
 {
     GivenKeys given({"TOPOLOGY_FILE=a"});

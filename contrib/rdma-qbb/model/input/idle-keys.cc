@@ -6,7 +6,10 @@
 #include "fabric-conf-keys.h"
 
 #include "ns3/attribute-default.h"
+#include "ns3/boolean.h"
 #include "ns3/input-error.h"
+#include "ns3/object-factory.h"
+#include "ns3/rdma-transport.h"
 #include "ns3/type-id.h"
 
 #include <algorithm>
@@ -35,6 +38,47 @@ constexpr PlugInKind PLUG_INS[] = {
     {"ns3::BufferPolicy", "ns3::SwitchMmu::BufferPolicyType", "BUFFER_POLICY"},
     {"ns3::RdmaTransport", "ns3::RdmaHw::TransportType", "TRANSPORT"}};
 
+/// The plug-in of a kind that a run has.
+struct ChosenPlugIn
+{
+    TypeId type;
+    std::string key; ///< that chose it, and its value
+};
+
+/// @return what the configuration chooses, or the transport instead
+ChosenPlugIn
+ChosenOf(const PlugInKind& kind)
+{
+    const TypeId configured = LookAtDefault<TypeIdValue>(kind.attribute);
+    const TypeId transport = LookAtDefault<TypeIdValue>("ns3::RdmaHw::TransportType");
+    TypeId type = configured;
+    if (transport != RdmaTransport::GetTypeId())
+    {
+        const auto chooses = ObjectFactory(transport.GetName()).Create<RdmaTransport>();
+        const std::string base = kind.base;
+        type = base == "ns3::RdmaCongestionOps"  ? chooses->ChooseCongestionControl(configured)
+               : base == "ns3::RdmaLossRecovery" ? chooses->ChooseLossRecovery(configured)
+                                                 : configured;
+    }
+    return {
+        type,
+        type == configured
+            ? fmt::format("{} {}", kind.key, type.GetName())
+            : fmt::format("TRANSPORT {}, which chooses {}", transport.GetName(), type.GetName())};
+}
+
+/// Attributes that count only where a flag is on.
+struct FlaggedAttributes
+{
+    const char* prefix; ///< of their names
+    const char* flag;   ///< an attribute
+    const char* reason;
+};
+
+constexpr FlaggedAttributes FLAGGED[] = {
+    {"ns3::UecTransport::Credit", "ns3::UecTransport::Rccc", "with UEC_CC nscc"},
+    {"ns3::UecTransport::Unsolicited", "ns3::UecTransport::Rccc", "with UEC_CC nscc"}};
+
 /// @return the reason why attributes of plug-ins change nothing, if the chosen plug-in has none of
 /// them; else an empty text
 std::string
@@ -44,7 +88,7 @@ NotOfTheChosen(const std::vector<std::string>& attributes)
     for (const PlugInKind& kind : PLUG_INS)
     {
         const TypeId base = TypeId::LookupByName(kind.base);
-        const TypeId chosen = LookAtDefault<TypeIdValue>(kind.attribute);
+        const ChosenPlugIn chosen = ChosenOf(kind);
         bool isOfKind = false;
         bool isOfChosen = false;
         for (const std::string& attribute : attributes)
@@ -52,12 +96,22 @@ NotOfTheChosen(const std::vector<std::string>& attributes)
             for (const DeclaredAttribute& each : FindAttributes(attribute))
             {
                 isOfKind = isOfKind || isA(each.type, base);
-                isOfChosen = isOfChosen || isA(chosen, each.type);
+                isOfChosen = isOfChosen || isA(chosen.type, each.type);
             }
         }
         if (isOfKind && !isOfChosen)
         {
-            return fmt::format("with {} {}", kind.key, chosen.GetName());
+            return "with " + chosen.key;
+        }
+    }
+    for (const FlaggedAttributes& flagged : FLAGGED)
+    {
+        const bool isOne = std::ranges::all_of(attributes, [&flagged](const auto& attribute) {
+            return attribute.starts_with(flagged.prefix);
+        });
+        if (isOne && !attributes.empty() && !LookAtDefault<BooleanValue>(flagged.flag))
+        {
+            return flagged.reason;
         }
     }
     return "";
