@@ -50,6 +50,7 @@ const std::set<std::string> OF_THE_RUN{
 
 /// Values that the topology file gives for each link.
 const std::set<std::string> OF_THE_TOPOLOGY{"ns3::QbbNetDevice::DataRate",
+                                            "ns3::QbbChannel::CreditPriorities",
                                             "ns3::QbbChannel::Delay",
                                             "ns3::QbbChannel::ErrorRate"};
 
@@ -390,7 +391,8 @@ TEST_F(Defaults, EveryAttributeThatAFlagChangesIsWhatTheObjectsOfAFabricHave)
     ApplyNs3Flags({"--ns3::SwitchMmu::BufferBytes=77777777",
                    "--ns3::SwitchMmu::ReserveBytes=5555",
                    "--ns3::NVSwitchNode::BufferBytes=99999999",
-                   "--ns3::SwitchMmu::PfcResponseTime=5us"});
+                   "--ns3::SwitchMmu::PfcResponseTime=5us",
+                   "--ns3::QbbChannel::CreditBytes=0"}); // goes with no reduction in switches
     std::istringstream links(TWO_SERVERS);
     const ClusterTopology topology = ClusterTopology::Read(links, "topology");
     FabricConf conf;
@@ -476,6 +478,7 @@ TEST_F(Defaults, WhatATopologyFileSaysIsRefusedAsAFlag)
     for (const char* flag : {"--ns3::QbbNetDevice::DataRate=10Gb/s",
                              "--ns3::QbbChannel::Delay=5us",
                              "--ns3::QbbChannel::ErrorRate=0.1",
+                             "--ns3::QbbChannel::CreditPriorities=8",
                              "--ns3::NVSwitchNode::EcnEnabled=true",
                              "--ns3::RdmaClient::Bytes=3"})
     {

@@ -251,6 +251,7 @@ void
 RdmaFabric::CreateLinks(const ClusterTopology& topology)
 {
     m_parts.devices.resize(topology.nodeCount);
+    const auto credited = AttributeDefault<UintegerValue>("ns3::SwitchMmu::LosslessMask") & 0xfe;
     // Objects made from their attributes cost much; links that differ are few.
     std::map<std::tuple<uint64_t, int64_t, double, bool>, QbbHelper>
         helpers; // by rate, delay, error rate, whether it is an NVLink
@@ -269,7 +270,9 @@ RdmaFabric::CreateLinks(const ClusterTopology& topology)
             if (isNvLink)
             {
                 helper->second.SetChannelAttribute("LinkRetry", BooleanValue(false));
+                helper->second.SetChannelAttribute("CreditBytes", UintegerValue(0));
             }
+            helper->second.SetChannelAttribute("CreditPriorities", UintegerValue(credited));
         }
         const NetDeviceContainer ends =
             helper->second.Install(m_parts.nodes[link.a], m_parts.nodes[link.b]);
@@ -285,6 +288,7 @@ RdmaFabric::Configure(const ClusterTopology& topology, FabricConf& conf)
 {
     m_parts.topology = &topology;
     m_parts.conf = &conf;
+    CheckLinks();
     m_routes = std::make_unique<FabricRoutes>(topology);
     FindNodes();
     ConfigureRouting();
@@ -333,6 +337,35 @@ RdmaFabric::FindNodes()
         NS_ABORT_MSG_UNLESS(driver, "node " << number << " needs an RdmaDriver: RdmaHostHelper");
         driver->GetHw().SetHostIndex(m_parts.topology->HostIndexOf(id));
         m_parts.drivers.push_back(PeekPointer(driver));
+    }
+}
+
+bool
+RdmaFabric::HasCredits() const
+{
+    return std::ranges::any_of(m_parts.channels,
+                               [](const auto& channel) { return channel->GetCreditBytes() > 0; });
+}
+
+void
+RdmaFabric::CheckLinks() const
+{
+    const bool haveCredits = HasCredits();
+    const bool haveRetry = std::ranges::any_of(m_parts.channels, [](const auto& channel) {
+        return channel->Retries() && channel->GetErrorRate() > 0;
+    });
+    if (haveCredits && m_inNetworkReduction)
+    {
+        m_parts.conf->FailAt({"LINK_CREDITS", "IN_NETWORK_REDUCTION"},
+                             "LINK_CREDITS counts no packets that switches add and copy",
+                             "no IN_NETWORK_REDUCTION beside it");
+    }
+    if ((haveCredits || haveRetry) && QbbProcesses::Get() && !m_parts.conf->linkEvents.empty())
+    {
+        m_parts.conf->FailAt({"LINK_CREDITS", "LINK_RETRY"},
+                             "the two ends of a link that fails cannot be in different processes "
+                             "with LINK_CREDITS or LINK_RETRY",
+                             "one process");
     }
 }
 
@@ -402,9 +435,15 @@ RdmaFabric::ConfigureHosts()
     const uint32_t longest =
         std::max(GetHw(0).GetDataWireBytes(mtu, false), GetHw(0).GetDataWireBytes(mtu, true));
     CheckRates(longest);
+    const bool hasCredits = HasCredits();
     for (uint32_t host = 0; host < m_parts.drivers.size(); ++host)
     {
         RdmaHw& hw = GetHw(host);
+        if (hasCredits)
+        {
+            // Pauses can be ignored, credit cannot.
+            hw.SetAttribute("AckIgnoresPause", BooleanValue(false));
+        }
         if (m_reorders)
         {
             hw.ExpectReordering(LossTime());
@@ -645,6 +684,12 @@ RdmaFabric::ConfigurePorts(uint32_t id, uint64_t nicRateBps)
                           link.delayPs,
                           mtuWire,
                           AlphaScaleFor(link.rateBps, nicRateBps));
+        const QbbChannel& channel = *m_parts.channels[ports[port].link];
+        if (channel.GetCreditBytes() > 0)
+        {
+            const uint32_t longest = std::max(mtuWire, host.GetDataWireBytes(host.GetMtu(), true));
+            mmu.SetCredits(port, std::max<uint64_t>(channel.GetCreditBytes(), longest));
+        }
     }
 }
 
@@ -687,7 +732,7 @@ RdmaFabric::RequireShared(uint32_t id) const
     }
     const bool nvswitch = m_parts.topology->Is(id, ClusterTopology::NodeKind::NvSwitch);
     const std::string bytes = std::to_string(mmu.GetBufferBytes()) + " bytes";
-    const std::string what = " cannot hold the reserves and PFC headroom of the " +
+    const std::string what = " cannot hold the reserves and PFC headroom, or credits, of the " +
                              std::to_string(m_parts.topology->Ports(id).size()) + " ports of " +
                              (nvswitch ? "NVSwitch " : "switch ") + std::to_string(id);
     const std::string expected = "a larger buffer";

@@ -248,6 +248,10 @@ class RdmaFabric : public Object
     /// Set up all nodes, which have been made and joined.
     void Configure(const ClusterTopology& topology, FabricConf& conf);
     void FindNodes();
+    /// @return whether links have credits instead of PFC
+    bool HasCredits() const;
+    /// @throw InputError if keys of links do not go together
+    void CheckLinks() const;
     void ConfigureRouting();
     /// @throw InputError if a link is too slow for such a frame
     void CheckRates(uint32_t longestFrame) const;

@@ -168,6 +168,10 @@ FindUnproven(const RunOptions& options, const RunInputs& inputs)
     {
         found.emplace_back("links answer each packet, and wait for answers");
     }
+    if (ns3::AttributeDefault<ns3::UintegerValue>("ns3::QbbChannel::CreditBytes") > 0)
+    {
+        found.emplace_back("links wait for credits");
+    }
     const auto frames = ns3::FabricFrameSizes::OfDefaults();
     if (ns3::AttributeDefault<ns3::BooleanValue>("ns3::RdmaDriver::HasWindow") &&
         ns3::AttributeDefault<ns3::UintegerValue>("ns3::RdmaHw::AckInterval") >

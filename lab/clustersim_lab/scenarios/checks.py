@@ -233,7 +233,7 @@ def _waits_for_acknowledgements(scenario: Scenario) -> bool:
     """@return whether a window or a replay buffer may be used up before an answer is due, which only packets have"""
     conf = dict(scenario.conf)
     return (int(conf.get("L2_ACK_INTERVAL", 1)) > 1 and conf.get("HAS_WIN", 1) == 1
-            or {"LINK_RETRY", "LINK_RETRY_BUFFER"} <= conf.keys())
+            or {"LINK_RETRY", "LINK_RETRY_BUFFER"} <= conf.keys() or "LINK_CREDITS" in conf)
 
 
 def _senders_meet(run: Run) -> bool:

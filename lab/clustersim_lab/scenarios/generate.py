@@ -27,6 +27,7 @@ CONF: dict[str, Sequence[int | float | str]] = {
     "QPS_PER_CONNECTION": (1, 2),
     "QP_MODE": ("per_flow", "persistent"),
     "ERROR_RATE_PER_LINK": (0, 0.001),
+    "LINK_CREDITS": (0, 100000),
     "LINK_RETRY": (0, 1),
     "LINK_RETRY_BUFFER": (0, 20000),
     "COLLECTIVE_ENGINE": ("NCCL", "ACCL", "ACCL DP"),

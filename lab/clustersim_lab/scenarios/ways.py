@@ -146,7 +146,8 @@ def _check_links(scenario: WideScenario, outcome: Outcome) -> None:
     if (scenario.has_workload or outcome.status or not scenario.is_lossless or outcome.figure("pauses")
         or outcome.figure("timeouts") or outcome.figure("drops")
             or dict(scenario.conf).get("IN_NETWORK_REDUCTION") or dict(scenario.conf).get("CC_MODE", 1) in (3, 10)
-            or {"NIC_TOTAL_PAUSE_TIME", "LINK_RETRY"} & dict(scenario.conf).keys() or "links.csv" not in outcome.files):
+            or {"NIC_TOTAL_PAUSE_TIME", "LINK_CREDITS", "LINK_RETRY"} & dict(scenario.conf).keys()
+            or "links.csv" not in outcome.files):
         return  # telemetry grows on its way, and links have answers of their own
     gpus = scenario.gpus
     special = {*scenario.nvswitches()}

@@ -36,6 +36,7 @@ CONF: dict[str, Sequence[int | float | str]] = {
     "QPS_PER_CONNECTION": (1, 2, 3),
     "QP_MODE": ("per_flow", "persistent"),
     "ERROR_RATE_PER_LINK": (0, 0.001),
+    "LINK_CREDITS": (0, 100000),
     "LINK_RETRY": (0, 1),
     "LINK_RETRY_BUFFER": (0, 20000),
     "NIC_TOTAL_PAUSE_TIME": (0, 20),

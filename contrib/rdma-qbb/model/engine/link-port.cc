@@ -152,6 +152,7 @@ LinkPort::Stop()
     }
     FreeControl();
     m_retry = nullptr;
+    m_credits = nullptr;
     m_hot.wire->Detach();
     m_peer = nullptr;
     m_incoming = nullptr;
@@ -502,21 +503,55 @@ LinkPort::Retry(const LinkRetry::Settings& settings)
 }
 
 void
+LinkPort::UseCredits(const LinkCredits::Settings& settings)
+{
+    m_credits = std::make_unique<LinkCredits>(*this, settings);
+    m_hot.wire->Protect();
+}
+
+void
 LinkPort::OnProtectedSent(QbbFrame& frame)
 {
+    if (m_credits)
+    {
+        m_credits->OnSent(frame);
+    }
     if (m_retry)
     {
         m_retry->OnSent(frame);
     }
 }
 
+bool
+LinkPort::OnProtectedArrival(const QbbFrame& frame, int64_t nowPs)
+{
+    if (frame.kind == QbbFrameKind::LinkControl)
+    {
+        ReceiveOrderedSet(frame, nowPs);
+        return false;
+    }
+    if (m_retry && LinkRetry::Numbers(frame) && !m_retry->Accepts(frame, nowPs))
+    {
+        return false;
+    }
+    if (m_credits && !frame.lost)
+    {
+        m_credits->OnReceived(frame, nowPs);
+    }
+    return true;
+}
+
 void
 LinkPort::QueueOrderedSet(LinkControlType type, uint8_t priority, uint64_t value)
 {
-    // One that waits takes the newer count.
+    // One of the same use that waits takes the newer count.
+    const auto useOf = [](LinkControlType of) {
+        return of == LinkControlType::Nack ? LinkControlType::Ack : of;
+    };
     for (QbbFrame* frame = m_hot.control; frame; frame = frame->next)
     {
-        if (frame->kind == QbbFrameKind::LinkControl)
+        if (frame->kind == QbbFrameKind::LinkControl && frame->priority == priority &&
+            useOf(static_cast<LinkControlType>(frame->controlType)) == useOf(type))
         {
             const bool isNew = value > frame->value || type == LinkControlType::Nack;
             frame->controlType = isNew ? static_cast<uint16_t>(type) : frame->controlType;
@@ -537,8 +572,23 @@ LinkPort::QueueOrderedSet(LinkControlType type, uint8_t priority, uint64_t value
 void
 LinkPort::ReceiveOrderedSet(const QbbFrame& frame, int64_t nowPs)
 {
+    if (frame.lost)
+    {
+        return;
+    }
     const auto type = static_cast<LinkControlType>(frame.controlType);
-    m_retry->OnAnswer(frame.value, type == LinkControlType::Nack, nowPs);
+    switch (type)
+    {
+    case LinkControlType::Ack:
+    case LinkControlType::Nack:
+        m_retry->OnAnswer(frame.value, type == LinkControlType::Nack, nowPs);
+        break;
+    case LinkControlType::Credit:
+        m_credits->OnReturned(frame.priority, frame.value, nowPs);
+        break;
+    case LinkControlType::CreditRequest:
+        m_credits->OnAsked(frame.priority, frame.value, nowPs);
+    }
 }
 
 void
@@ -576,9 +626,16 @@ LinkPort::SetFull(bool isFull)
 }
 
 void
+LinkPort::SetShort(uint8_t mask)
+{
+    m_shortMask = mask;
+    UpdateHeld();
+}
+
+void
 LinkPort::UpdateHeld()
 {
-    m_hot.pausedMask = m_isFull ? UINT8_MAX : m_pausedMask;
+    m_hot.pausedMask = m_isFull ? UINT8_MAX : m_pausedMask | m_shortMask;
 }
 
 void
@@ -610,6 +667,10 @@ LinkPort::SetLinkUp(bool up, int64_t nowPs)
     if (m_retry)
     {
         m_retry->Restart(*m_peer->m_retry);
+    }
+    if (m_credits)
+    {
+        m_credits->Restart(*m_peer->m_credits);
     }
     AwaitWork(nowPs); // the lost frame's arrival would have carried out the work
 }

@@ -5,6 +5,7 @@
 #define LINK_PORT_H
 
 #include "link-agenda.h"
+#include "link-credits.h"
 #include "link-node.h"
 #include "link-retry.h"
 #include "link-wire.h"
@@ -215,6 +216,21 @@ class LinkPort
         return m_hot.pausedMask;
     }
 
+    /// @return the credits of this link; null if there are none
+    LinkCredits* GetCredits() const
+    {
+        return m_credits.get();
+    }
+
+    /// A frame leaves this node's buffer, to which it came by this port.
+    void ReturnCredit(uint8_t priority, uint32_t bytes, int64_t nowPs)
+    {
+        if (m_credits)
+        {
+            m_credits->Return(priority, bytes, nowPs);
+        }
+    }
+
     /// @return the retry of lost frames on this link; null if there is none
     LinkRetry* GetRetry() const
     {
@@ -302,9 +318,10 @@ class LinkPort
     void Lose(QbbFrame* frame);
     /// A frame enters the wire of a link that has ordered sets.
     void OnProtectedSent(QbbFrame& frame);
-    void ReceiveOrderedSet(const QbbFrame& frame, int64_t nowPs);
+    /// A frame arrives by such a link. @return whether it goes on to the node
+    bool OnProtectedArrival(const QbbFrame& frame, int64_t nowPs);
 
-    // --- for LinkRetry
+    // --- for LinkRetry and LinkCredits
     /// Queue a message for the far end; replaces one of the same use that still waits to be sent.
     void QueueOrderedSet(LinkControlType type, uint8_t priority, uint64_t value);
     /// Queue a frame behind the control frames and ahead of new frames.
@@ -313,6 +330,8 @@ class LinkPort
     void RemoveReplay();
     /// Hold all new frames back, or no longer.
     void SetFull(bool isFull);
+    /// Hold priorities without credit back.
+    void SetShort(uint8_t mask);
     /// Send what has been queued or is no longer held.
     void SendControl(int64_t nowPs);
 
@@ -356,6 +375,9 @@ class LinkPort
 
     /// Have the link retry frames that it loses; after Start(), at both ends.
     void Retry(const LinkRetry::Settings& settings);
+
+    /// Send frames only where the far end has room for them; as Retry().
+    void UseCredits(const LinkCredits::Settings& settings);
 
     /// The port ends.
     void Stop();
@@ -463,6 +485,7 @@ class LinkPort
     void FlushQueues(int64_t nowPs);
     /// Free a frame that is lost here. @param count of m_counters
     void Discard(QbbFrame* frame, uint64_t& count);
+    void ReceiveOrderedSet(const QbbFrame& frame, int64_t nowPs);
     /// Free the PFC frames that wait to be sent.
     void FreeControl();
 
@@ -470,6 +493,7 @@ class LinkPort
     bool m_started{false};
     bool m_lossy{false};
     bool m_isFull{false};    ///< LinkRetry holds all priorities
+    uint8_t m_shortMask{0};  ///< those that LinkCredits holds
     uint8_t m_pausedMask{0}; ///< those that the far end has paused
     uint64_t m_rateBps{0};
     uint32_t m_partition{0};
@@ -478,6 +502,7 @@ class LinkPort
     Ptr<LinkWire> m_wireRef;
     Ptr<LinkWire> m_incoming; ///< the wire from the far end
     std::unique_ptr<LinkRetry> m_retry;
+    std::unique_ptr<LinkCredits> m_credits;
 };
 
 } // namespace ns3

@@ -348,13 +348,7 @@ LinkWire::HandleProtected(QbbFrame* frame)
 {
     const int64_t nowPs = frame->timePs;
     m_node->CatchUp(nowPs);
-    const bool isRefused = RetriesLost(*frame) && !m_receiver->GetRetry()->Accepts(*frame, nowPs);
-    const bool isControl = frame->kind == QbbFrameKind::LinkControl;
-    if (isControl && !frame->lost)
-    {
-        m_receiver->ReceiveOrderedSet(*frame, nowPs);
-    }
-    if (isRefused || isControl)
+    if (!m_receiver->OnProtectedArrival(*frame, nowPs))
     {
         m_receiver->GetPool().Free(frame);
         return nullptr;

@@ -53,7 +53,7 @@ class alignas(64) LinkWire final : public QbbTimedEvent
         m_loses = std::move(loses);
     }
 
-    /// The two ends have ordered sets for each other, for a retry of frames.
+    /// The two ends have ordered sets for each other, for a retry of frames or for credits.
     void Protect();
 
     /// @return whether the far end is in another partition

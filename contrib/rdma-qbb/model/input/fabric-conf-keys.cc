@@ -290,6 +290,24 @@ WithUltraEthernet(FabricConf&, const ConfUse&)
     return transport.GetName() == "ns3::UecTransport" ? "with TRANSPORT UEC" : "";
 }
 
+/// @return a reason where links have credits instead of PFC
+std::string
+WithCredits(FabricConf&, const ConfUse&)
+{
+    return LookAtDefault<UintegerValue>("ns3::QbbChannel::CreditBytes") > 0
+               ? "with LINK_CREDITS but at NVSwitches"
+               : "";
+}
+
+/// @return a reason where switches may drop frames of all priorities
+std::string
+WhereNothingIsLossless(FabricConf&, const ConfUse&)
+{
+    return LookAtDefault<UintegerValue>("ns3::SwitchMmu::LosslessMask") == 0
+               ? "where no priority is lossless (ENABLE_PFC)"
+               : "";
+}
+
 std::string
 WithoutWorkload(FabricConf&, const ConfUse& use)
 {
@@ -390,6 +408,7 @@ Switches()
                          "ns3::SwitchMmu::LossyAlpha",
                          "ns3::SwitchMmu::LossyQueueAlpha",
                          "ns3::SwitchMmu::PfcResponseTime"};
+    constexpr const char* CREDITS = "ns3::QbbChannel::CreditBytes";
     constexpr const char* RETRY = "ns3::QbbChannel::LinkRetry";
     const Words actions{{"alert", "Alert"}, {"drop", "Drop"}, {"forward", "Forward"}};
     const auto routing = PlugIn("word or TypeId", Listed(routings), "ns3::RoutingPolicy", routings);
@@ -428,6 +447,10 @@ Switches()
           {If("without", "LINK_RETRY")}},
          "Link-level retry: time after which a frame without an answer is sent again, at least as "
          "long as an answer may take; 0: twice that."},
+        {{"LINK_CREDITS", Whole("bytes", 0, INT64_MAX), CREDITS, {WhereNothingIsLossless}},
+         "Credit-based flow control (CBFC of Ultra Ethernet) instead of PFC on links, NVLinks left "
+         "out: the buffer that each end of a link has for each lossless priority, on the wire, at "
+         "least one of the longest packets. 0: PFC."},
         {{"ROUTING", routing, "ns3::SwitchNode::RoutingPolicyType"},
          "Which of several shortest paths a frame takes. Per flow: ecmp by a hash. After each gap "
          "in a flow: flowlet at random, adaptive-flowlet the least loaded port. Per frame, with "
@@ -461,15 +484,15 @@ Switches()
         {{"QUEUE_WEIGHT", QueueWeight(), "ns3::QbbNetDevice::QueueWeights"},
          "Where priorities 1 to 7 wait at a port of a switch or a NIC, they share the link by "
          "these weights (each 1 if not given)."},
-        {{"PAUSE_TIME", Micros(false), "ns3::QbbNetDevice::PauseTime"},
+        {{"PAUSE_TIME", Micros(false), "ns3::QbbNetDevice::PauseTime", {WithCredits}},
          "How long a PFC pause lasts if not renewed; at least as long as two full packets."},
-        {{"PFC_WATCHDOG", Micros(true), "ns3::PfcWatchdog::Timeout"},
+        {{"PFC_WATCHDOG", Micros(true), "ns3::PfcWatchdog::Timeout", {WithCredits}},
          "How long a queue is paused without a break before it counts as a PFC storm, and a "
          "deadlock is searched for; 0: off."},
         {{"PFC_WATCHDOG_ACTION",
           OneOf(actions),
           "ns3::PfcWatchdog::Action",
-          {If("without", "PFC_WATCHDOG")}},
+          {WithCredits, If("without", "PFC_WATCHDOG")}},
          "What a PFC storm leads to: a report (a deadlock then ends the run), the loss of what the "
          "queue holds, or sending in spite of the pause for the same time."},
     };
@@ -496,7 +519,7 @@ Transport()
         {{"L2_BACK_TO_ZERO", Flag(), "ns3::RdmaGoBackN::BackToZero"},
          "A loss goes back to the chunk's first byte."},
         {{"L2_WAIT_FOR_ACK", {"anything", "anything"}}, "Read by older simulators."},
-        {{"ACK_HIGH_PRIO", Flag(), "ns3::RdmaHw::AckIgnoresPause"},
+        {{"ACK_HIGH_PRIO", Flag(), "ns3::RdmaHw::AckIgnoresPause", {If("with", "LINK_CREDITS")}},
          "As in the HPCC simulator: NICs send acknowledgements in spite of a pause of their data's "
          "queue. In switches, they wait with the data."},
         {{"LOSS_RECOVERY", recovery, "ns3::RdmaHw::LossRecoveryType", {WithUltraEthernet}},

@@ -29,8 +29,10 @@ enum class QbbFrameKind : uint8_t
 /// Type of a LinkControl.
 enum class LinkControlType : uint16_t
 {
-    Ack,  ///< the far end has as many numbered frames as value says
-    Nack, ///< the same, and the next one came corrupted
+    Ack,           ///< the far end has as many numbered frames as value says
+    Nack,          ///< the same, and the next one came corrupted
+    Credit,        ///< so many bytes of a priority have left the far end's buffer
+    CreditRequest, ///< the far end has sent so many bytes of a priority, and waits for credit
 };
 
 /// ECN field of the IP header (RFC 3168).

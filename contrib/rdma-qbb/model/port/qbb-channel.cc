@@ -52,6 +52,20 @@ QbbChannel::GetTypeId()
                           UintegerValue(0),
                           MakeUintegerAccessor(&QbbChannel::m_replayBuffer),
                           MakeUintegerChecker<uint64_t>())
+            .AddAttribute("CreditBytes",
+                          "Buffer that each end has for each lossless priority, whose frames the "
+                          "far end sends by credit instead of heeding pauses (credit-based flow "
+                          "control of Ultra Ethernet), at least one of the longest frames; 0: no "
+                          "credits",
+                          TypeId::ATTR_GET | TypeId::ATTR_CONSTRUCT,
+                          UintegerValue(0),
+                          MakeUintegerAccessor(&QbbChannel::m_creditBytes),
+                          MakeUintegerChecker<uint64_t>())
+            .AddAttribute("CreditPriorities",
+                          "Priorities that have credits: bit p for priority p",
+                          UintegerValue(0xfe),
+                          MakeUintegerAccessor(&QbbChannel::m_creditPriorities),
+                          MakeUintegerChecker<uint8_t>())
             .AddAttribute("ReplayTimeout",
                           "Time after which an end sends a frame again that has no answer, at "
                           "least as long as an answer may take; 0: twice that",

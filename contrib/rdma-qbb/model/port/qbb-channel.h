@@ -66,6 +66,18 @@ class QbbChannel : public Channel
     /// @return time without an answer until a retry; 0: as the cable needs
     int64_t GetReplayTimeoutPs() const;
 
+    /// @return bytes of each end's buffer for a priority with credits; 0: none has credits
+    uint64_t GetCreditBytes() const
+    {
+        return m_creditBytes;
+    }
+
+    /// @return bit p set: priority p has credits
+    uint8_t GetCreditPriorities() const
+    {
+        return m_creditPriorities;
+    }
+
     /// Cut the cable or mend it; frames on the wire when it is cut are lost.
     void SetUp(bool up);
 
@@ -87,6 +99,8 @@ class QbbChannel : public Channel
     bool m_retries{false};
     uint64_t m_replayBuffer{0};
     Time m_replayTimeout;
+    uint64_t m_creditBytes{0};
+    uint8_t m_creditPriorities{0xfe};
     bool m_up{true};
     std::array<Ptr<QbbNetDevice>, 2> m_devices;
 };

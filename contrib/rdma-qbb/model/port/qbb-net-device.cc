@@ -153,15 +153,31 @@ QbbNetDevice::DoInitialize()
     const bool isLossy = m_channel && m_channel->GetErrorRate() > 0;
     const int64_t delayPs = m_channel ? m_channel->GetDelayPs() : 0;
     Start(m_rate.GetBitRate(), delayPs, isUp, isLossy);
-    if (m_channel && m_channel->Retries())
+    if (m_channel)
     {
-        Retry({m_channel->GetReplayBuffer(),
-               m_channel->GetReplayTimeoutPs(),
-               m_longestFrame ? m_longestFrame : m_mtu + ETHERNET_BYTES,
-               isLossy});
+        ProtectLink(isLossy);
     }
     m_peerAddress = m_peer ? m_peer->m_address : Mac48Address();
     NetDevice::DoInitialize();
+}
+
+void
+QbbNetDevice::ProtectLink(bool isLossy)
+{
+    const uint32_t longest = m_longestFrame ? m_longestFrame : m_mtu + ETHERNET_BYTES;
+    const bool isRetried = m_channel->Retries();
+    if (isRetried)
+    {
+        Retry({m_channel->GetReplayBuffer(), m_channel->GetReplayTimeoutPs(), longest, isLossy});
+    }
+    if (m_channel->GetCreditBytes() > 0)
+    {
+        UseCredits({std::max<uint64_t>(m_channel->GetCreditBytes(), longest),
+                    m_channel->GetCreditPriorities(),
+                    longest,
+                    isLossy,
+                    isRetried});
+    }
 }
 
 void

@@ -177,6 +177,8 @@ class QbbNetDevice : public NetDevice, public LinkPort
     Ptr<const Packet> MakePacket(const QbbFrame& frame,
                                  const Mac48Address& from,
                                  const Mac48Address& to) const;
+    /// Set up what the ends of the link do for its frames.
+    void ProtectLink(bool isLossy);
     /// Fire m_queueBytes if the bytes in a queue have changed since it last fired.
     void TraceQueue(uint8_t priority, uint64_t bytes);
     void ChangePause(uint8_t mask, int64_t nowPs);

@@ -249,12 +249,20 @@ SwitchMmu::Derive(Port& port) const
         std::max(static_cast<double>(m_responseTime.GetTimeStep()) * bytesPerPs,
                  static_cast<double>(port.mtuWireBytes + PRIORITIES * PFC_WIRE_BYTES));
     const double onWire = 2.0 * port.delayPs * bytesPerPs + response;
-    port.headroom = static_cast<uint64_t>(onWire) + 1 + 2 * port.mtuWireBytes;
+    port.headroom = port.creditBytes ? port.creditBytes
+                                     : static_cast<uint64_t>(onWire) + 1 + 2 * port.mtuWireBytes;
     port.alpha = m_alpha * port.alphaScale;
     if (!port.hasOwnEcn)
     {
         port.ecn = EcnFor(port.rateBps);
     }
+}
+
+void
+SwitchMmu::SetCredits(uint32_t port, uint64_t bytes)
+{
+    m_ports[port].creditBytes = bytes;
+    m_hasCredits = true;
 }
 
 void
@@ -322,9 +330,9 @@ SwitchMmu::Partition()
 uint64_t
 SwitchMmu::WorkOutEasyBytes() const
 {
-    if (m_policy)
+    if (m_policy || m_hasCredits)
     {
-        return 0;
+        return 0; // the second: each frame shall pass OnFrameDeparture(), which returns its credit
     }
     // An ingress holds at most the switch's bytes. Thresholds fall as the switch fills, so where
     // the total meets the lowest of them is found by bisection.

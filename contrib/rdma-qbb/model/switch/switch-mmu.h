@@ -107,6 +107,12 @@ class SwitchMmu : public Object
                        uint32_t mtuWireBytes,
                        double alphaScale);
 
+    /**
+     * The far end of a port sends frames of lossless priorities by credit for this many bytes each
+     * (LinkCredits): they are the headroom, and nobody is paused. Before Partition().
+     */
+    void SetCredits(uint32_t port, uint64_t bytes);
+
     /// Set the marking thresholds of a port, in place of the attributes'.
     void SetEcn(uint32_t port, const EcnThresholds& thresholds);
 
@@ -200,7 +206,9 @@ class SwitchMmu : public Object
     {
         const Ingress& in = m_ingress[IndexOf(port, priority)];
         return !in.paused && IsLossless(priority) &&
-               (in.headroomBytes > 0 || SharedOf(in) >= ThresholdAt(port, priority, m_sharedUsed));
+               (in.headroomBytes > 0 ||
+                SharedOf(in) >= ThresholdAt(port, priority, m_sharedUsed)) &&
+               m_ports[port].creditBytes == 0;
     }
 
     /// @return whether the partner of an ingress is paused and may be resumed
@@ -369,6 +377,7 @@ class SwitchMmu : public Object
         uint32_t mtuWireBytes{0};
         float alphaScale{1};
         bool hasOwnEcn{false};
+        uint64_t creditBytes{0}; ///< 0: PFC
     };
 
     /// Set an attribute, and divide the buffer again if it has been.
@@ -492,6 +501,7 @@ class SwitchMmu : public Object
     uint64_t m_controlBytes{0};
     uint64_t m_peakBytes{0};
     uint64_t m_easyBytes{0};         ///< up to here IsEasy() need not look closer
+    bool m_hasCredits{false};        ///< some port's far end sends by credit
     bool m_pressed{false};           ///< some ingress has been paused or has used headroom
     BufferPolicy* m_policy{nullptr}; ///< of m_policyRef
 

@@ -12,6 +12,7 @@
 #include "ns3/trace-source-accessor.h"
 #include "ns3/uinteger.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace ns3
@@ -160,6 +161,12 @@ SwitchNode::DoInitialize()
 {
     m_seed = MixBits(m_seedOfAll + GetId());
     Node::DoInitialize();
+    m_returnsCredits =
+        std::ranges::any_of(m_ports, [](const auto* port) { return port->GetCredits(); });
+    if (m_returnsCredits)
+    {
+        NeedDeparturesInTime(); // each sends an ordered set by another port
+    }
 }
 
 void
@@ -246,7 +253,7 @@ SwitchNode::Store(QbbFrame* frame, uint16_t outPort, int64_t nowPs)
         {
             ++m_bufferDrops;
             m_losslessDrops += m_mmu->IsLossless(priority);
-            Drop(frame);
+            Drop(frame, nowPs);
             return;
         }
         if (m_mmu->ShouldPause(inPort, priority))
@@ -268,12 +275,16 @@ SwitchNode::Admit(QbbFrame& frame, uint16_t outPort, int64_t nowPs)
     {
     case BufferPolicy::Verdict::Drop:
         return false;
-    case BufferPolicy::Verdict::Trim:
+    case BufferPolicy::Verdict::Trim: {
+        const uint8_t priority = frame.priority;
+        const uint32_t bytes = frame.wireBytes;
         if (!Trim(frame, outPort))
         {
             return false;
         }
+        m_ports[frame.inPort]->ReturnCredit(priority, bytes, nowPs);
         break;
+    }
     case BufferPolicy::Verdict::Mark:
         Mark(frame, outPort);
         break;
@@ -329,7 +340,7 @@ SwitchNode::OnFrameArrival(uint16_t port, QbbFrame* frame, int64_t nowPs)
     if (outPort == NO_PORT)
     {
         ++m_routeDrops;
-        Drop(frame);
+        Drop(frame, nowPs);
         return;
     }
     NS_LOG_LOGIC("switch " << GetId() << " forwards " << *frame << " from port " << port
@@ -361,8 +372,9 @@ SwitchNode::AcknowledgeContribution(QbbFrame* frame, uint64_t seq, int64_t nowPs
 }
 
 void
-SwitchNode::Drop(QbbFrame* frame)
+SwitchNode::Drop(QbbFrame* frame, int64_t nowPs)
 {
+    m_ports[frame->inPort]->ReturnCredit(frame->priority, frame->wireBytes, nowPs);
     if (frame->kind == QbbFrameKind::Data)
     {
         m_droppedPayload += frame->payloadBytes;
@@ -382,6 +394,10 @@ SwitchNode::OnFrameDeparture(uint16_t port, QbbFrame& frame, int64_t nowPs)
         return;
     }
     m_mmu->Release(inPort, port, priority, frame.wireBytes);
+    if (m_returnsCredits) [[unlikely]]
+    {
+        m_ports[inPort]->ReturnCredit(priority, frame.wireBytes, nowPs);
+    }
     if (BufferPolicy* policy = m_mmu->GetPolicy()) [[unlikely]]
     {
         policy->OnDeparture(frame, port, *this, nowPs);

@@ -213,7 +213,7 @@ class SwitchNode : public Node, public LinkNode
     /// Cut off the payload of a frame for a port. @return whether it had one
     bool Trim(QbbFrame& frame, uint16_t outPort);
     /// Count and free a frame.
-    void Drop(QbbFrame* frame);
+    void Drop(QbbFrame* frame, int64_t nowPs);
     uint16_t Route(const QbbFrame& frame, int64_t nowPs) const;
     /// Write a port's record into a frame that leaves it.
     void Record(uint16_t port, QbbFrame& frame, int64_t nowPs);
@@ -235,7 +235,8 @@ class SwitchNode : public Node, public LinkNode
     uint32_t m_seed{0}; ///< of attribute and node id
     bool m_ecnEnabled{true};
     bool m_marksWatched{false};
-    bool m_policyWatches{false}; ///< m_policy->OnForward() is to be called
+    bool m_policyWatches{false};  ///< m_policy->OnForward() is to be called
+    bool m_returnsCredits{false}; ///< some port has LinkCredits
 
     // seldom
     Ptr<InNetworkHook> m_inNetwork;
