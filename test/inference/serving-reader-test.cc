@@ -136,8 +136,9 @@ TEST(ServingFile, SaysWhatIsWrong)
                               colocated + "row a all linear 1 0 0 0 NONE 0\n"),
                 HasSubstr("serve.txt:4: a step of 3 tokens has no room for 3 of a draft"));
     EXPECT_THAT(ReaderErrorOf("layers 1 2\n"), HasSubstr("layers is '1 2'; expected a whole"));
-    EXPECT_THAT(ReaderErrorOf("router random\n"),
-                HasSubstr("router is 'random'; expected kv_aware, least_loaded or round_robin"));
+    EXPECT_THAT(
+        ReaderErrorOf("router random\n"),
+        HasSubstr("router is 'random'; expected kv_aware, least_loaded, round_robin or session"));
     EXPECT_THAT(ReaderErrorOf("instances colocated 0-7 tp: 4 dp: 2 ep: 3\n"),
                 HasSubstr("EP 3 does not divide TP x DP = 8; expected a divisor"));
     EXPECT_THAT(ReaderErrorOf("instances both 0\n"),

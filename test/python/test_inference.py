@@ -645,7 +645,7 @@ def test_a_policy_may_be_of_the_user_s_own_and_a_simulator_without_it_refuses_it
                     "--rate", "1", "--prompt_tokens", "2",
                     "--output_tokens", "1", "--router", "least_load")
     said = simulate(tmp_path, text, topology=star, network="analytical", status=2)
-    assert "router is 'least_load'; expected kv_aware, least_loaded or round_robin; the nearest is least_loaded" in said
+    assert "router is 'least_load'; expected kv_aware, least_loaded, round_robin or session; the nearest is" in said
 
 
 def test_the_tool_asks_for_what_the_simulator_needs_to_know_of_requests(tmp_path):

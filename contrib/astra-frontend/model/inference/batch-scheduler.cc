@@ -467,6 +467,28 @@ BatchScheduler::Remove(Sequence& sequence, TimePs now)
     Release(sequence, now);
 }
 
+std::vector<Sequence*>
+BatchScheduler::Fail(TimePs now)
+{
+    std::vector<Sequence*> all;
+    all.insert(all.end(), m_running.begin(), m_running.end());
+    for (auto* queue : {&m_swapped, &m_arrived, &m_waiting})
+    {
+        all.insert(all.end(), queue->begin(), queue->end());
+        queue->clear();
+    }
+    m_running.clear();
+    for (Sequence* sequence : all)
+    {
+        GiveBack(*sequence, now);
+        sequence->computed = 0;
+        sequence->readyAt = 0;
+        sequence->inFlight = false;
+        ++sequence->restarts;
+    }
+    return all;
+}
+
 std::optional<TimePs>
 BatchScheduler::GetNextWake(TimePs now) const
 {

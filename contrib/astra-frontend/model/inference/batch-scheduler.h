@@ -103,6 +103,10 @@ class BatchScheduler : public ServingReplica
     /// @p sequence has ended.
     void Remove(Sequence& sequence, TimePs now);
 
+    /// The replica has failed. @return its sequences, which have no cache any more; those of steps
+    /// under way first, then as they would have begun
+    std::vector<Sequence*> Fail(TimePs now);
+
     /// @return when the next sequence has moved to or from the host; nothing if none moves
     std::optional<TimePs> GetNextWake(TimePs now) const;
 

@@ -67,7 +67,9 @@ ServingEngine::ServingEngine(const ServingConfig& config)
             for (uint32_t replica = 0; pool.role != InstanceRole::Decode && replica < pool.dp;
                  ++replica)
             {
-                m_targets.push_back({{number, replica}, &instance.GetScheduler(replica), 0});
+                const auto& known =
+                    m_replicas.emplace_back(instance.GetScheduler(replica), config.reportInterval);
+                m_targets.push_back({{number, replica}, &known, 0});
             }
         }
     }
@@ -189,6 +191,7 @@ ServingEngine::Start(Sys& clock)
     {
         m_clock = &clock;
         AwaitRequests();
+        ScheduleFailures();
     }
 }
 
@@ -229,8 +232,49 @@ ServingEngine::SendRequests(void* argument)
 }
 
 void
+ServingEngine::ScheduleFailures()
+{
+    m_failures = m_config.failures;
+    std::ranges::stable_sort(m_failures, std::greater(), &InstanceFailure::time);
+    for (const InstanceFailure& failure : m_failures)
+    {
+        m_clock->CheckDelay(failure.time, "a failure");
+        m_clock->Schedule(failure.time, &ServingEngine::FailNext, this);
+    }
+}
+
+void
+ServingEngine::FailNext(void* argument)
+{
+    auto& engine = *static_cast<ServingEngine*>(argument);
+    const uint32_t instance = engine.m_failures.back().instance;
+    engine.m_failures.pop_back();
+    engine.Fail(*engine.m_instances[instance]);
+}
+
+void
+ServingEngine::Fail(ServingInstance& instance)
+{
+    instance.Fail();
+    std::erase_if(m_targets, [&instance](const RequestRouter::Target& target) {
+        return target.place.instance == instance.GetNumber();
+    });
+    for (uint32_t replica = 0; replica < instance.GetPool().dp; ++replica)
+    {
+        for (Sequence* sequence : instance.GetScheduler(replica).Fail(m_clock->Now()))
+        {
+            Route(*sequence);
+        }
+    }
+}
+
+void
 ServingEngine::Route(Sequence& sequence)
 {
+    for (StaleReplica& replica : m_replicas)
+    {
+        replica.Observe(m_clock->Now());
+    }
     sequence.prefill = m_targets[m_router->Choose(m_targets, sequence)].place;
     ServingInstance& instance = *m_instances[sequence.prefill.instance];
     if (instance.GetPool().role == InstanceRole::Colocated)
@@ -304,6 +348,10 @@ ServingEngine::LayerComputed(ServingInstance& instance,
 void
 ServingEngine::StepEnded(ServingInstance& instance, const ServingStep& step)
 {
+    if (instance.HasFailed())
+    {
+        return;
+    }
     const TimePs now = m_clock->Now();
     for (uint32_t replica = 0; replica < step.items.size(); ++replica)
     {

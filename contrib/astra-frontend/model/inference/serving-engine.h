@@ -15,8 +15,10 @@
 
 #include "ns3/request-router.h"
 #include "ns3/sequence.h"
+#include "ns3/stale-replica.h"
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -102,6 +104,9 @@ class ServingEngine
     /// Schedule SendRequests() for the next request that users send or the front end has ready.
     void AwaitRequests();
     static void SendRequests(void* engine);
+    void ScheduleFailures();
+    static void FailNext(void* engine);
+    void Fail(ServingInstance& instance);
     void Route(Sequence& sequence);
     /// @return whether the cache of @p sequence leaves @p instance, for another to decode
     bool MovesCache(const Sequence& sequence, const ServingInstance& instance) const;
@@ -113,7 +118,9 @@ class ServingEngine
     std::vector<std::unique_ptr<StepCost>> m_costs; ///< by pool
     std::unique_ptr<RemoteCache> m_remote;          ///< null: there is none
     std::vector<std::unique_ptr<ServingInstance>> m_instances;
+    std::deque<StaleReplica> m_replicas;          ///< as the router knows them
     std::vector<RequestRouter::Target> m_targets; ///< replicas that requests go to
+    std::vector<InstanceFailure> m_failures;      ///< the next one last
     std::unique_ptr<RequestRouter> m_router;
     std::unique_ptr<CacheTransfers> m_transfers; ///< null where instances are colocated
     std::unique_ptr<PrivateLinks> m_links;       ///< null until GetPrivateLinks()

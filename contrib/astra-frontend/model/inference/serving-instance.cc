@@ -152,7 +152,7 @@ ServingInstance::Kicked(void* argument)
 void
 ServingInstance::BeginSteps()
 {
-    if (m_firstStageBusy || m_steps.size() >= m_pool.pp || BeginStep())
+    if (m_hasFailed || m_firstStageBusy || m_steps.size() >= m_pool.pp || BeginStep())
     {
         return;
     }
@@ -324,7 +324,8 @@ ServingInstance::End(ServingStep& step)
     {
         for (const BatchItem& item : items)
         {
-            m_totals.outputTokens += m_engine.AnswersUsers(m_pool) ? item.sampled : 0;
+            m_totals.outputTokens +=
+                m_engine.AnswersUsers(m_pool) && !m_hasFailed ? item.sampled : 0;
         }
     }
     m_engine.StepEnded(*this, *ended);

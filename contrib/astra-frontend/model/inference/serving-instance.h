@@ -108,6 +108,17 @@ class ServingInstance
     /// change of the instance's state.
     void Kick();
 
+    /// It fails: it begins no step any more, and those under way come to nothing.
+    void Fail()
+    {
+        m_hasFailed = true;
+    }
+
+    bool HasFailed() const
+    {
+        return m_hasFailed;
+    }
+
     /// @name for its ranks
     /// @{
     void LayerComputed(const ServingStep& step, uint32_t place, uint32_t layer);
@@ -226,6 +237,7 @@ class ServingInstance
     std::vector<std::unique_ptr<ServingStep>> m_steps; ///< under way
     bool m_firstStageBusy{false};
     bool m_kicked{false};
+    bool m_hasFailed{false};
     TimePs m_busySince{0};
     InstanceTotals m_totals;
 };

@@ -173,6 +173,12 @@ RequestColumns()
         rows.Add({"host_tokens", "of these, tokens that came from its host's memory", [](Of each) {
                       return each.sequence.tierTokens[0];
                   }});
+        rows.Add({"priority", "its priority in the trace", [](Of each) {
+                      return each.sequence.request->priority;
+                  }});
+        rows.Add({"restarts",
+                  "times that it went to another instance, since its own failed",
+                  [](Of each) { return each.sequence.restarts; }});
         rows.Add({"nvme_tokens", "tokens that came from NVMe drives", [](Of each) {
                       return each.sequence.tierTokens[1];
                   }});
@@ -391,11 +397,36 @@ ServingResults::WriteRates(TimePs now, RunObserver& observer)
         m_summary += fmt::format("{:.1f}% of the prompts' tokens were in a cache already\n",
                                  100 * cachedShare);
     }
+    WriteCosts(seconds, observer);
     single("requests", static_cast<double>(m_requests));
     single("duration_us", seconds * 1e6);
     single("concurrency", concurrency);
     single("cached_prompt_share", cachedShare);
     single("refused", static_cast<double>(m_config.refused));
+}
+
+void
+ServingResults::WriteCosts(double seconds, RunObserver& observer)
+{
+    constexpr double SECONDS_PER_HOUR = 3600;
+    constexpr double MILLION = 1e6;
+    double gpus = 0;
+    for (const InstancePool& pool : m_config.pools)
+    {
+        gpus += static_cast<double>(pool.ranks.size());
+    }
+    const double hours = gpus * seconds / SECONDS_PER_HOUR;
+    const auto write = [&](const char* name, double perHour, const char* unit) {
+        if (perHour == 0)
+        {
+            return;
+        }
+        const double each = perHour * hours * MILLION / static_cast<double>(m_outputTokens);
+        observer.WorkloadResult("inference", fmt::format("{},{:.6f},,,,", name, each));
+        m_summary += fmt::format("{:.3f} {} per million output tokens\n", each, unit);
+    };
+    write("cost_per_million_output_tokens", m_config.gpuHour, "of the price's currency");
+    write("kwh_per_million_output_tokens", m_config.gpuWatts / 1e3, "kWh");
 }
 
 void

@@ -61,6 +61,8 @@ class ServingResults
     /// @param ofUsers the times that users see, else those of phases
     void WriteTimes(bool ofUsers, RunObserver& observer);
     void WriteRates(TimePs now, RunObserver& observer);
+    /// Of all GPUs of the instances, for the whole time.
+    void WriteCosts(double seconds, RunObserver& observer);
     void WriteInstances(const std::vector<std::unique_ptr<ServingInstance>>& instances,
                         TimePs now,
                         RunObserver& observer) const;

@@ -109,7 +109,7 @@ constexpr uint32_t FIRST_COLLECTIVE_LAYER = 1; // CollectiveOp::None has none
 
 /// @return the kind that a name such as TP0 tells, as scripts/workload.py names groups
 GroupKind
-KindOf(const std::string& name)
+GroupOfName(const std::string& name)
 {
     const auto number = name.find_last_not_of("0123456789") + 1; // 0 if there are digits only
     if (number < name.size())
@@ -286,7 +286,7 @@ ChakraWorkload::DefineGroups(const ChakraNode& node, const ChakraTrace& trace)
         }
         const std::string name = entry["pg_name"].is_string() ? entry["pg_name"].get<std::string>()
                                                               : entry["pg_name"].dump();
-        CommGroup group{static_cast<uint32_t>(m_groups.size()) + 1, KindOf(name), name, {}};
+        CommGroup group{static_cast<uint32_t>(m_groups.size()) + 1, GroupOfName(name), name, {}};
         std::unordered_set<int> members;
         for (const auto& rank : entry["ranks"])
         {

@@ -118,6 +118,14 @@ SERVING = {
                          "take turns (default: the engine's, or 0)", 0, 9e15),
     "frontend_latency_ns": _real("nanoseconds of each request beside that, which keep no CPU busy (default: the "
                                  "engine's, or 0)", 0, 9e15),
+    "report_interval_ms": _real("milliseconds between a replica's reports of its load and free blocks to routers "
+                                "(default: 0, routers know the present state)", 0, 9e9),
+    "fail_instance": Flag('"INSTANCE SECONDS": the instance fails at that time, and its requests go to others '
+                          "(default: none)", lambda value: len(value.split()) == 2 and _is_whole(
+                              value.split()[0], 0, MOST) and _is_real(value.split()[1], 0, 1e6),
+                          '"INSTANCE SECONDS", such as "0 30"'),
+    "gpu_hour": _real("price of a GPU for an hour, for the cost of a million tokens (default: none)"),
+    "gpu_watts": _real("watts of a GPU with its part of the rest, for the energy of a million tokens (default: none)"),
     "max_model_len": _whole("most tokens of a request, prompt and output; longer ones are refused (default: no limit)",
                             2, 2 * MOST_TOKENS),
     "kv_transfer": _one_of("when a cache moves: each layer when it is computed (layers, default), or all at once "
@@ -189,6 +197,9 @@ def check(given: argparse.Namespace) -> None:
         if value is not None and not flag.is_valid(value):
             raise InputError(f'--{key} "{value[:60]}" is not valid; expected {flag.expected}')
     _check_partners(given)
+    if given.fail_instance and given.decode_gpus:
+        raise InputError("--fail_instance is modelled for instances that both prefill and decode; expected "
+                         "--world_size")
     drawn = ("requests", "rate", *COUNTS)
     if given.trace is None:
         missing = [key for key in drawn if getattr(given, key) is None

@@ -42,6 +42,7 @@ constexpr std::array<std::string_view, 5> OTHER_COLUMNS = {"Model",
 constexpr std::string_view PREFIX_ID = "prefix_id";
 constexpr std::string_view PREFIX_TOKENS = "prefix_tokens";
 constexpr std::string_view SESSION_ID = "session_id";
+constexpr std::string_view PRIORITY = "priority";
 
 std::vector<std::string_view>
 Cells(std::string_view line)
@@ -181,6 +182,7 @@ class TraceReader
                 m_prefixId = place(PREFIX_ID);
                 m_prefixTokens = place(PREFIX_TOKENS);
                 m_session = place(SESSION_ID);
+                m_priority = place(PRIORITY);
                 CheckOthers(cells, names);
                 return;
             }
@@ -202,7 +204,8 @@ class TraceReader
                 Fail("column '" + std::string(cell.substr(0, 80)) + "' is there twice", "one");
             }
             if (cell != PREFIX_ID && cell != PREFIX_TOKENS && cell != SESSION_ID &&
-                cell != names.arrival && cell != names.prompt && cell != names.output &&
+                cell != PRIORITY && cell != names.arrival && cell != names.prompt &&
+                cell != names.output &&
                 std::find(OTHER_COLUMNS.begin(), OTHER_COLUMNS.end(), cell) == OTHER_COLUMNS.end())
             {
                 Fail("unknown column '" + std::string(cell) + "'",
@@ -237,6 +240,10 @@ class TraceReader
         if (m_session < m_columns && !cells[m_session].empty())
         {
             request.session = static_cast<uint32_t>(Id(cells[m_session], SESSION_ID, UINT32_MAX));
+        }
+        if (m_priority < m_columns)
+        {
+            request.priority = static_cast<uint32_t>(Id(cells[m_priority], PRIORITY, UINT32_MAX));
         }
         return request;
     }
@@ -274,6 +281,7 @@ class TraceReader
     std::size_t m_prefixId{0};
     std::size_t m_prefixTokens{0};
     std::size_t m_session{0};
+    std::size_t m_priority{0};
     std::optional<int64_t> m_originDay;
 };
 

@@ -217,6 +217,36 @@ CheckTiers(const ServingConfig& config, const std::set<uint32_t>& serving)
     }
 }
 
+void
+CheckFailures(const ServingConfig& config)
+{
+    if (config.failures.empty())
+    {
+        return;
+    }
+    if (config.IsDisaggregated())
+    {
+        Fail(config, 0, "fail_instance with instances decode", "colocated instances");
+    }
+    const uint32_t count = config.pools.front().CountInstances();
+    std::set<uint32_t> failing;
+    for (const InstanceFailure& failure : config.failures)
+    {
+        if (failure.instance >= count || !failing.insert(failure.instance).second)
+        {
+            Fail(config,
+                 0,
+                 "fail_instance " + std::to_string(failure.instance) + " of " +
+                     std::to_string(count) + " instances",
+                 "each one that exists once");
+        }
+    }
+    if (failing.size() == count)
+    {
+        Fail(config, 0, "all instances fail", "one that is left for the requests");
+    }
+}
+
 /// Why a request cannot be served.
 struct Misfit
 {
@@ -276,6 +306,7 @@ CheckServingPools(const ServingConfig& config)
         }
     }
     CheckTiers(config, seen);
+    CheckFailures(config);
 }
 
 void

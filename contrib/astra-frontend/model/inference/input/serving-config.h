@@ -233,6 +233,13 @@ struct InstancePool
     }
 };
 
+/// An instance fails for good, and its requests go to others.
+struct InstanceFailure
+{
+    uint32_t instance;
+    TimePs time;
+};
+
 /// Limits on the times of a good answer; none where they are not given.
 struct ServingLimits
 {
@@ -295,6 +302,10 @@ struct ServingConfig
     PolicyChoice decodeRouter{"least_loaded"};
     ServingLimits limits;
     RemoteCacheConfig remoteCache;
+    TimePs reportInterval{0}; ///< of replicas to routers; 0: routers know the present state
+    std::vector<InstanceFailure> failures;
+    double gpuHour{0};  ///< price of a GPU for an hour; 0: not known
+    double gpuWatts{0}; ///< of a GPU with its part of the rest; 0: not known
     std::vector<InstancePool> pools;
 
     /// @return the pool with that role, or null

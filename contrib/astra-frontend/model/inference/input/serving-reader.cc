@@ -95,6 +95,25 @@ ParseSpeculation(std::string_view text)
     return Speculation{static_cast<uint32_t>(*tokens), *acceptance, *share};
 }
 
+/// @return an instance and the time at which it fails
+std::optional<InstanceFailure>
+ParseFailure(std::string_view text)
+{
+    std::istringstream words{std::string(text)};
+    std::array<std::string, 2> each;
+    words >> each[0] >> each[1] >> std::ws;
+    constexpr double MOST_SECONDS = 1e6;
+    constexpr double PS_PER_SECOND = 1e12;
+    const auto instance = ns3::WholeWithin(each[0], 0, UINT32_MAX);
+    const auto seconds = ns3::RealWithin(each[1], 0, MOST_SECONDS);
+    if (!instance || !seconds || !words.eof())
+    {
+        return std::nullopt;
+    }
+    return InstanceFailure{static_cast<uint32_t>(*instance),
+                           static_cast<TimePs>(std::llround(*seconds * PS_PER_SECOND))};
+}
+
 /// Reads one INFERENCE file. Keys of instances belong to the pool that the last line `instances`
 /// has opened, or, before the first, to the defaults of all pools.
 class ServingReader
@@ -295,6 +314,27 @@ class ServingReader
              "time of a look-up in the pool, before its holders send",
              false,
              withoutPool},
+            {"fail_instance",
+             ns3::RowValue{"INSTANCE SECONDS",
+                           [&config](std::string_view text) {
+                               const auto failure = ParseFailure(text);
+                               config.failures.push_back(failure.value_or(InstanceFailure{}));
+                               return failure.has_value();
+                           }},
+             "an instance fails at that time, for good. Its requests keep the tokens that they "
+             "have, and go to other instances, which compute their caches again. Colocated "
+             "instances alone; a line for each",
+             true},
+            {"report_interval_ms",
+             ns3::Scaled(config.reportInterval, PS_PER_MS, 0, "milliseconds"),
+             "how often replicas report their load and free blocks to routers, which know nothing "
+             "newer. Blocks in caches are known at once. 0: routers know the present state"},
+            {"gpu_hour",
+             ns3::Real(config.gpuHour, LEAST_REAL, MOST_REAL),
+             "price of a GPU for an hour, for the cost of a million tokens"},
+            {"gpu_watts",
+             ns3::Real(config.gpuWatts, LEAST_REAL, MOST_REAL),
+             "watts of a GPU with its part of the rest, for the energy of a million tokens"},
             {"first_token",
              ns3::Word(config.firstTokenAtDecode, {{"prefill", false}, {"decode", true}}),
              "of separate prefill and decode, the side that answers with the first token. "

@@ -44,6 +44,7 @@ struct Sequence
     TimePs readyAt{0};                      ///< it is being moved between memories until then
     TimePs swapTime{0};                     ///< of its cache to or from the host, where it is
     uint32_t preemptions{0};
+    uint32_t restarts{0}; ///< on another instance, since one failed
 
     ServingPlace prefill;
     ServingPlace decode;
