@@ -179,9 +179,10 @@ ATTRIBUTES = r"(?:alignas\(\w+\)\s+|\[\[\w+\]\]\s+)*"
 TYPE = re.compile(rf"^(?:enum class|enum|class|struct|union)\s+{ATTRIBUTES}(\w+)(?![\w;])[^;{{]*\{{|^using (\w+) =",
                   re.MULTILINE)
 # A free function begins at the margin in a header; a name that is a member's, too, may be either.
-FUNCTION = re.compile(r"^(?:[\w:<>,&*\[\] ]+[ &*\n])?([A-Z]\w*[a-z]\w*)\(", re.MULTILINE)
-MEMBER = re.compile(r"(?:\w::~?|\.|->|^[ \t]+(?:[\w:<>,&*\[\] ]+[ "
-                    r"&*])?)([A-Z]\w*)\((?=[^;{]*\)[^;{]*(?:const|override|;|\{|=|$))", re.MULTILINE)
+FUNCTION = re.compile(r"^(?! *return\b)(?:[\w:<>,&*\[\] ]+[ &*\n])?([A-Z]\w*[a-z]\w*)\(", re.MULTILINE)
+MEMBER = re.compile(r"(?:[A-Z]\w*(?:<[^;{}()]*>)?::~?|\.|->"
+                    r"|^[ \t]+(?![ \t]|return\b|else\b|case\b|throw\b)[\w:<>,&*\[\] ]*[\w>][ &*]+)"
+                    r"([A-Z]\w*)\((?=[^;{]*\)[^;{]*(?:const|override|;|\{|=|$))", re.MULTILINE)
 DECLARED = re.compile(rf"\b(?:enum class|enum|class|struct|union|using|typename)\s+{ATTRIBUTES}(\w+)|^(\w+)\(",
                       re.MULTILINE)
 # A class at the level of a namespace, and its bases.

@@ -318,6 +318,8 @@ KEYS = {
     "QLEN_MON_INTERVAL": ["3"], "BW_MON_INTERVAL": ["3"], "QLEN_MON_START": ["10", "QLEN_MON_INTERVAL=3"],
     "QLEN_MON_END": ["20", "QLEN_MON_INTERVAL=3"], "GPUS_PER_SERVER": ["4"], "SEED": ["7", "ROUTING=random-spray"],
     "LB_MODE": ["6"],
+    "LINK_RETRY": ["1", "ERROR_RATE_PER_LINK=0.001"], "LINK_RETRY_BUFFER": ["12000", "LINK_RETRY=1"],
+    "LINK_RETRY_TIMEOUT": ["9", "LINK_RETRY=1", "ERROR_RATE_PER_LINK=0.01"], "LINK_CREDITS": ["30000"],
     "ENABLE_IRN": ["1", "ERROR_RATE_PER_LINK=0.001"], "ENABLE_PFC": ["0", "BUFFER_SIZE=2"],
     "RANDOM_SEED": ["7", "ERROR_RATE_PER_LINK=0.001"]}
 # They change something on other topologies, with other workloads and with link failures; MONITOR needs a class of

@@ -3,6 +3,7 @@
  */
 #include "nccl-options.h"
 
+#include "engine-all-reduce.h"
 #include "nccl-algorithm.h"
 #include "network-table.h"
 
