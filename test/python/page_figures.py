@@ -26,7 +26,8 @@ import matplotlib.image
 import numpy as np
 from PIL import Image
 
-MARK = re.compile(r"^(?:\.\. |<!-- )(printed|printed below|drawn): (.*?(?:\n   +\S.*?)*?)(?: -->)?$", re.MULTILINE)
+MARK = re.compile(r"^(?:\.\. |<!-- )(printed|printed below|drawn): (.*?(?:\n   +\S.*?)*?)(?: -->)?$(?!\n   +\S)",
+                  re.MULTILINE)
 SAID = re.compile(r'"(?P<words>[^"]+)"\s+is\s+(?P<value>.*?)(?:\s+within\s+(?P<tolerance>[\d.]+)%)?', re.DOTALL)
 BLOCK = {".rst": re.compile(r"\.\. code-block:: text\n\n((?:(?:   .*)?\n)+?)(?=\S|\Z)"),
          ".md": re.compile(r"```(?:text)?\n(.*?)```\n", re.DOTALL)}

@@ -375,7 +375,7 @@ def test_flags_without_effect_say_what_is_not_modelled(two_servers):
     said = run(*common, *flags).stderr.splitlines()
     assert len(said) == 8 and all(line.startswith("warning: --") for line in said)
     register, = (line for line in said if "--local_register" in line)
-    for name in ("registered buffers (1)", "symmetric memory (2)", "SHARP with NVLS", "copy engines"):
+    for name in ("registered buffers, 1", "symmetric memory, 2", "SHARP with NVLS", "copy engines"):
         assert name in register
     none = [word for flag in "pyTGCRKV" for word in ("-" + flag, 0)]
     assert run(*common, *none).stderr == ""

@@ -140,7 +140,8 @@ PAGE = """Three runs
 The slow run takes %s times as long, and a
 third of it waits. It prints
 
-.. printed: "%s times" is cell("results/table.csv", "us", run="slow") / cell("results/table.csv", "us", run="fast")
+.. printed: "%s times" is cell("results/table.csv", "us", run="slow")
+   / cell("results/table.csv", "us", run="fast")
 .. printed: "third of it" is printed(r"waits (\\d+)%%") / 100
 .. printed below: run to fast
 .. code-block:: text

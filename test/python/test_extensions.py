@@ -604,8 +604,7 @@ def test_serving_policies_of_ones_own_decide_what_they_are_asked(folder, tmp_pat
 
 def test_serving_policies_of_ones_own_are_among_those_that_a_mistake_is_told(folder, tmp_path):
     _, error = serve(folder, tmp_path / "name", [1], 1, "router stiky")
-    assert (
-        error == "4: router is 'stiky'; expected kv_aware, least_loaded, round_robin or sticky; the nearest is sticky\n"
-    )
+    assert error == ("4: router is 'stiky'; expected kv_aware, least_loaded, round_robin, session or sticky; the nearest is "
+                     "sticky\n")
     _, error = serve(folder, tmp_path / "key", [1], 1, "sticky_instance 1")
     assert error == "4: sticky_instance has no effect without router sticky; expected a file without it\n"

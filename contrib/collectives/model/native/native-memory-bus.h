@@ -30,7 +30,7 @@ struct MemoryBusConfig
 };
 
 /**
- * @ingroup astra-frontend
+ * @ingroup collectives
  * @brief The way of messages between an NPU's memory and the message agent (MA) at its network
  * port.
  *
