@@ -68,6 +68,9 @@ class NativeMemoryBus
 using MemoryBusLookup = std::function<NativeMemoryBus&(int rank)>;
 
 /**
+ * @ingroup collectives
+ * @brief An NPU of ASTRA-sim, which runs the graphs of its native collectives.
+ *
  * A message leaves when it has passed the memory bus; a received one passes the bus back (and is
  * reduced there if the step says so) before the next step of its sequence begins. So a ring of s
  * steps takes (s + 1) endpoint delays, s messages on the network, and three memory accesses per
