@@ -173,18 +173,18 @@ RequestColumns()
         rows.Add({"host_tokens", "of these, tokens that came from its host's memory", [](Of each) {
                       return each.sequence.tierTokens[0];
                   }});
-        rows.Add({"priority", "its priority in the trace", [](Of each) {
-                      return each.sequence.request->priority;
-                  }});
-        rows.Add({"restarts",
-                  "times that it went to another instance, since its own failed",
-                  [](Of each) { return each.sequence.restarts; }});
         rows.Add({"nvme_tokens", "tokens that came from NVMe drives", [](Of each) {
                       return each.sequence.tierTokens[1];
                   }});
         rows.Add({"remote_tokens", "tokens that came from the remote cache", [](Of each) {
                       return each.sequence.tierTokens[2];
                   }});
+        rows.Add({"priority", "its priority in the trace", [](Of each) {
+                      return each.sequence.request->priority;
+                  }});
+        rows.Add({"restarts",
+                  "times that it went to another instance, since its own failed",
+                  [](Of each) { return each.sequence.restarts; }});
         return rows;
     }();
     return columns;
