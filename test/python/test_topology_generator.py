@@ -123,7 +123,7 @@ def test_the_generator_knows_the_gpu_types_of_the_simulator(tmp_path):
     (tmp_path / "n").write_text("3 1 0 1 2 X99\n2 \n0 2 100Gbps 0.001ms 0\n1 2 100Gbps 0.001ms 0\n")
     simulated = subprocess.run([PROGRAM, "-w", "w", "-n", "n", "--tp", "2"], cwd=tmp_path, capture_output=True,
                                text=True).stderr
-    types = [set(re.search(r"one of (.*), or a type", text).group(1).split(", ")) for text in (refused, simulated)]
+    types = [set(re.search(r"one of (.*), or a row", text).group(1).split(", ")) for text in (refused, simulated)]
     assert types[0] == types[1]
 
 

@@ -77,6 +77,8 @@ def test_active_parameters_are_those_that_the_authors_name():
     assert catalogue.find("qwen3_235b_a22b").active_parameters() == pytest.approx(22e9, rel=0.03)
 
 
+# Weights of 8 bits, with a scale for each block, as their publishers have them.
+BLOCKS = {"quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]}}
 CONFIGS = {
     "llama3_70b": dict(model_type="llama", hidden_size=8192, num_hidden_layers=80, num_attention_heads=64,
                        num_key_value_heads=8, intermediate_size=28672, vocab_size=128256, tie_word_embeddings=False),
@@ -102,9 +104,21 @@ CONFIGS = {
 @pytest.mark.parametrize("name", CONFIGS)
 def test_a_hugging_face_configuration_gives_the_catalogue_s_model(name, tmp_path):
     path = tmp_path / "config.json"
-    path.write_text(json.dumps(CONFIGS[name]))
-    read, known = hugging_face.read(path), catalogue.find(name)
+    known = catalogue.find(name)
+    path.write_text(json.dumps(CONFIGS[name] | (BLOCKS if known.fp8_block else {})))
+    read = hugging_face.read(path)
     assert read.dict(exclude={"name"}) == known.dict(exclude={"name"})
+
+
+@pytest.mark.parametrize("keys", [
+    {"quantization_config": None}, {"quantization_config": {"quant_method": "fp8"}},
+    {"quantization_config": {"quant_method": "fp8", "weight_block_size": None}}])
+def test_floats_of_8_bits_have_a_scale_for_each_block_if_the_file_says_so(keys, tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(CONFIGS["deepseek_v3"] | keys))
+    assert not hugging_face.read(path).fp8_block
+    path.write_text(json.dumps(CONFIGS["deepseek_v3"] | BLOCKS))
+    assert hugging_face.read(path).fp8_block
 
 
 GEMMA = dict(model_type="gemma3_text", hidden_size=5376, intermediate_size=21504, num_hidden_layers=62,
@@ -187,7 +201,8 @@ def test_keys_without_effect_are_read_and_those_that_one_expects_to_count_are_to
         "quantization_config": {"quant_method": "mxfp4"}, "diversity_penalty": 0.0, "use_future_switch": True}))
     done = generate("--config", tmp_path / "config.json", "--world_size", 8, "-o", tmp_path)
     start = f"warning: {tmp_path}/config.json: "
-    assert done.stderr == (f"{start}quantization_config has no effect: --dtype gives the type of matrix products\n"
+    assert done.stderr == (f"{start}quantization_config has no effect: --dtype gives the type of matrix products "
+                           "(weight_block_size, their scales)\n"
                            f"{start}use_future_switch has no effect: this program does not know it\n")
 
 
@@ -477,7 +492,7 @@ def test_hybrid_configurations_give_the_catalogue_s_models(tmp_path):
             "num_experts": 512, "num_experts_per_tok": 10, "moe_intermediate_size": 512,
             "shared_expert_intermediate_size": 512,
             "decoder_sparse_step": 1, "mlp_only_layers": []}
-    (tmp_path / "config.json").write_text(json.dumps(keys))
+    (tmp_path / "config.json").write_text(json.dumps(keys | BLOCKS))
     assert hugging_face.read(tmp_path / "config.json").copy(update={"name": next_.name}) == next_
 
 
@@ -490,7 +505,7 @@ def test_sparse_configurations_give_the_catalogue_s_models(tmp_path):
             "num_key_value_heads": 128, "intermediate_size": 18432, "q_lora_rank": 1536, "kv_lora_rank": 512,
             "qk_nope_head_dim": 128,
             "qk_rope_head_dim": 64, "v_head_dim": 128, "index_topk": 2048, "first_k_dense_replace": 3}
-    (tmp_path / "config.json").write_text(json.dumps(keys))
+    (tmp_path / "config.json").write_text(json.dumps(keys | BLOCKS))
     assert hugging_face.read(tmp_path
                              / "config.json").copy(update={"name": "deepseek_v3.2"}) == catalogue.find("deepseek_v3.2")
     keys = {**experts, "model_type": "deepseek_v4", "hidden_size": 4096, "num_hidden_layers": 43,
