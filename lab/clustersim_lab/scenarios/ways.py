@@ -235,8 +235,11 @@ def _check_ways(scenario: WideScenario, run: Callable[..., Outcome], has_mpi: bo
         count = 2 + scenario.seed % 2
         several = run(("-t", str(4 - count)), processes=count)
         if several.status == 2:
-            require("in one process" in several.said[0]
-                    and (two.stays_on_one_thread or "--separate-passes" in several.said[0]),
+            is_of_one_process = "in one process" in several.said[0] and (
+                two.stays_on_one_thread or "--separate-passes" in several.said[0])
+            # Both ends of a link forget at once what they have sent when it fails.
+            forgets = {"LINK_RETRY", "LINK_CREDITS"} & dict(scenario.conf).keys() and scenario.events
+            require(is_of_one_process or (forgets and "a link that fails cannot be in different" in several.said[0]),
                     "several processes are possible where threads are", str(several.said))
         else:
             _require_same(one, several, f"without -t, {count} processes")
