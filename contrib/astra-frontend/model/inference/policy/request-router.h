@@ -30,7 +30,8 @@ class RequestRouter : public ServingPolicy
         uint64_t coming{0}; ///< sequences that are on their way to it
     };
 
-    /// @param targets at least one, the same ones each time
+    /// @param targets at least one, in the same order each time; those of an instance that has
+    /// failed are left out
     /// @param sequence that goes to it
     /// @return index of one of them
     virtual std::size_t Choose(std::span<const Target> targets, const Sequence& sequence) = 0;

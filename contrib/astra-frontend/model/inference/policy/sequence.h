@@ -24,6 +24,8 @@ struct ServingPlace
     {
         return instance != UINT32_MAX;
     }
+
+    bool operator==(const ServingPlace&) const = default;
 };
 
 /// A request while it is served. Times are -1 until they are known.

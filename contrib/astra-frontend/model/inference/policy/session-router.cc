@@ -3,6 +3,7 @@
  */
 #include "request-router.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 namespace AstraSim
@@ -18,13 +19,13 @@ class SessionRouter : public RequestRouter
     std::size_t Choose(std::span<const Target> targets, const Sequence& sequence) override
     {
         const auto session = sequence.request ? sequence.request->session : std::nullopt;
-        const auto known = session ? m_places.find(*session) : m_places.end();
-        for (std::size_t i = 0; known != m_places.end() && i < targets.size(); ++i)
+        if (const auto known = session ? m_places.find(*session) : m_places.end();
+            known != m_places.end())
         {
-            if (targets[i].place.instance == known->second.instance &&
-                targets[i].place.replica == known->second.replica)
+            const auto place = std::ranges::find(targets, known->second, &Target::place);
+            if (place != targets.end())
             {
-                return i;
+                return static_cast<std::size_t>(place - targets.begin());
             }
         }
         const std::size_t chosen = m_first->Choose(targets, sequence);
