@@ -10,6 +10,7 @@
 #include "ns3/units.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -64,6 +65,7 @@ class TopologyFile
         }
         m_topology.Index();
         CheckNvSwitches();
+        CheckNvLinkDomains();
         CheckReachable();
         return std::move(m_topology);
     }
@@ -342,6 +344,47 @@ class TopologyFile
                                std::to_string(std::max(server, peerServer)),
                            "links to the GPUs and NVSwitches of one server only");
                 }
+            }
+        }
+    }
+
+    /// Collectives take the GPUs of a server with NVSwitches for one NVLink domain.
+    void CheckNvLinkDomains() const
+    {
+        std::vector<uint32_t> domain(m_topology.nodeCount); // of each node: a node nearer its root
+        std::iota(domain.begin(), domain.end(), 0);
+        const auto rootOf = [&](uint32_t node) {
+            while (domain[node] != node)
+            {
+                node = domain[node] = domain[domain[node]];
+            }
+            return node;
+        };
+        std::vector<bool> hasNvSwitches(m_topology.ServerCount());
+        for (uint32_t node = 0; node < m_topology.nodeCount; ++node)
+        {
+            if (m_topology.Is(node, NodeKind::NvSwitch) &&
+                m_topology.ServerOfNvSwitch(node) != UINT32_MAX)
+            {
+                hasNvSwitches[m_topology.ServerOfNvSwitch(node)] = true;
+                for (const ClusterTopology::Port& port : m_topology.Ports(node))
+                {
+                    domain[rootOf(port.peer)] = rootOf(node);
+                }
+            }
+        }
+        for (uint32_t host = 0; host < m_topology.hostCount; ++host)
+        {
+            const uint32_t server = m_topology.Server(host);
+            const uint32_t first = m_topology.NodeOfHost(server * m_topology.gpusPerServer);
+            const uint32_t node = m_topology.NodeOfHost(host);
+            if (hasNvSwitches[server] && rootOf(node) != rootOf(first))
+            {
+                FailAt(1,
+                       "GPUs " + std::to_string(first) + " and " + std::to_string(node) +
+                           " of server " + std::to_string(server) + " meet in no NVSwitch",
+                       "NVSwitches that join all " + std::to_string(m_topology.gpusPerServer) +
+                           " GPUs of a server, or fewer GPUs per server in the first line");
             }
         }
     }
