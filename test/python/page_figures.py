@@ -63,10 +63,10 @@ class Sources:
         return value
 
     def word(self, file: str, pattern: str, number: int) -> float:
-        """@return a word, counted from 1, of the only line of a file that matches"""
+        """@return a word, counted from 1, of the only line of a file that matches; bold words count as others"""
         line, = [line for line in (self._directory / file).read_text(encoding="utf-8").splitlines()
                  if re.search(pattern, line)]
-        return float(line.split()[number - 1])
+        return float(line.split()[number - 1].strip("*"))
 
     def record(self, file: str, *path: str | int) -> float:
         """@return a number of a JSON file, by the names that lead to it"""
