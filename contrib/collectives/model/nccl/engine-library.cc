@@ -6,6 +6,7 @@
  */
 #include "collectives/model/graph/all-pairs-graph.h"
 #include "collectives/model/library/algorithm-library.h"
+#include "engine-all-reduce.h"
 #include "nccl-options.h"
 
 #include "ns3/collective-algorithm.h"
