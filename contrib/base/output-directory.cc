@@ -33,6 +33,7 @@ constexpr auto RESULTS =
                                      "inference.csv",
                                      "instances.csv",
                                      "caches.csv",
+                                     "classes.csv",
                                      "timeline.json",
                                      "links.csv",
                                      "pauses.csv",

@@ -8,6 +8,7 @@
 // tables.
 
 #include "astra-frontend/model/inference/cache/cache-results.h"
+#include "astra-frontend/model/inference/class-results.h"
 #include "astra-frontend/model/inference/input/serving-config.h"
 #include "astra-frontend/model/inference/serving-results.h"
 #include "astra-frontend/model/system/remote-memory.h"
@@ -136,6 +137,7 @@ TEST(TablesOfColumns, ListExactlyTheColumnsOfTheWriters)
     ExpectFile(folder + "requests-columns.csv", AstraSim::DescribeRequestColumns());
     ExpectFile("columns/instances.csv", AstraSim::DescribeInstanceColumns());
     ExpectFile("columns/caches.csv", AstraSim::DescribeCacheColumns());
+    ExpectFile("columns/classes.csv", AstraSim::DescribeClassColumns());
     ExpectFile("columns/passes.csv", AstraSim::DescribePassColumns());
     ExpectFile("columns/pauses.csv", ns3::DescribePauseColumns());
     ExpectFile("columns/transfers.csv", AstraSim::DescribeTransferColumns());

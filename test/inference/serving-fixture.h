@@ -9,6 +9,7 @@
 #include "astra-frontend/model/inference/input/serving-config.h"
 
 #include <algorithm>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <map>
 #include <sstream>
@@ -102,6 +103,15 @@ AtOnce(int requests, int prompt, int output)
 {
     return "requests " + std::to_string(requests) + "\nrate 1e15\nprompt_tokens " +
            std::to_string(prompt) + "\noutput_tokens " + std::to_string(output) + "\n";
+}
+
+/// @return the key for a trace of requests at a time, prompt and output, and more columns
+inline std::string
+WriteTrace(const std::string& name, const std::string& columns, const std::string& lines)
+{
+    const std::string path = ::testing::TempDir() + name;
+    std::ofstream(path) << "arrival_s,prompt_tokens,output_tokens," << columns << "\n" << lines;
+    return "trace " + path + "\n";
 }
 
 } // namespace AstraSim

@@ -6,7 +6,6 @@
 #include "ns3/input-error.h"
 
 #include <fmt/format.h>
-#include <fstream>
 #include <gmock/gmock.h>
 
 using namespace AstraSim;
@@ -19,22 +18,14 @@ namespace
 const std::string INSTANCES = "instances colocated 0-1\n"
                               "row a all linear 0 10000 1000 0 NONE 0\n";
 
-std::string
-Trace(const std::string& name, const std::string& columns, const std::string& lines)
-{
-    const std::string path = ::testing::TempDir() + name;
-    std::ofstream(path) << "arrival_s,prompt_tokens,output_tokens," << columns << "\n" << lines;
-    return "trace " + path + "\n";
-}
-
 } // namespace
 
 TEST(Operations, ASessionStaysWithItsInstance)
 {
     // The second request finds the first instance busy; each next turn would prefer the other one.
-    const std::string trace = Trace("sessions.csv",
-                                    "session_id",
-                                    "0,100,1,7\n0.0001,100,1,8\n1,900,1,7\n1.0001,300,1,8\n");
+    const std::string trace = WriteTrace("sessions.csv",
+                                         "session_id",
+                                         "0,100,1,7\n0.0001,100,1,8\n1,900,1,7\n1.0001,300,1,8\n");
     ServingRun run(trace + "router session\n" + INSTANCES, 2);
     EXPECT_EQ(run.Cell("requests", "0", "prefill_instance"),
               run.Cell("requests", "2", "prefill_instance"));
@@ -63,7 +54,7 @@ TEST(Operations, TheMostUrgentRequestBeginsNext)
 {
     // One prompt at a time, 1 ms each, all at once.
     const std::string trace =
-        Trace("urgent.csv", "priority", "0,100,1,5\n0,100,1,9\n0,100,1,1\n0,100,1,5\n");
+        WriteTrace("urgent.csv", "priority", "0,100,1,5\n0,100,1,9\n0,100,1,1\n0,100,1,5\n");
     ServingRun run(trace + "max_num_seqs 1\nscheduling_policy priority\ninstances colocated 0\n"
                            "row a all linear 0 10000 1000 0 NONE 0\n");
     EXPECT_NEAR(run.Request(2, "ttft_us"), 1000, 1e-3);

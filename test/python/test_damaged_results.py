@@ -29,8 +29,8 @@ from clustersim.results.page import render  # noqa: E402
 from clustersim.results.plots import KINDS  # noqa: E402
 from clustersim.simulation import SimulationError  # noqa: E402
 
-SERVED = """request,arrival_us,prompt_tokens,output_tokens,prefill_instance,decode_instance,preemptions,queue_us,prefill_us,transfer_us,decode_us,ttft_us,tpot_us,e2e_us,bytes,transfer_start_us,transfer_end_us,within_limits,cached_tokens,host_tokens,nvme_tokens,remote_tokens,priority,restarts
-0,1.000000,512,2,0,0,0,1.0,2.0,0.0,3.0,3.0,3.0,6.0,0,,,1,0,0,0,0,0,0
+SERVED = """request,arrival_us,prompt_tokens,output_tokens,prefill_instance,decode_instance,preemptions,queue_us,prefill_us,transfer_us,decode_us,ttft_us,tpot_us,e2e_us,bytes,transfer_start_us,transfer_end_us,within_limits,cached_tokens,host_tokens,nvme_tokens,remote_tokens,priority,restarts,class
+0,1.000000,512,2,0,0,0,1.0,2.0,0.0,3.0,3.0,3.0,6.0,0,,,1,0,0,0,0,0,0,chat
 """
 INFERENCE = """metric,mean,p50,p90,p99,max
 ttft_us,3.0,3.0,3.0,3.0,3.0

@@ -467,6 +467,15 @@ BatchScheduler::Remove(Sequence& sequence, TimePs now)
     Release(sequence, now);
 }
 
+void
+BatchScheduler::Withdraw(Sequence& sequence, TimePs now)
+{
+    // One that waits for blocks from slower memories runs already.
+    std::erase(m_waiting, &sequence);
+    std::erase(m_running, &sequence);
+    GiveBack(sequence, now);
+}
+
 std::vector<Sequence*>
 BatchScheduler::Fail(TimePs now)
 {

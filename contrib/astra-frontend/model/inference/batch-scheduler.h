@@ -103,6 +103,9 @@ class BatchScheduler : public ServingReplica
     /// @p sequence has ended.
     void Remove(Sequence& sequence, TimePs now);
 
+    /// Give up @p sequence, whose first step has not begun.
+    void Withdraw(Sequence& sequence, TimePs now);
+
     /// The replica has failed. @return its sequences, which have no cache any more; those of steps
     /// under way first, then as they would have begun
     std::vector<Sequence*> Fail(TimePs now);
@@ -117,6 +120,11 @@ class BatchScheduler : public ServingReplica
     uint64_t CountMissing(const Sequence& sequence) const override
     {
         return m_pool.BlocksOf(sequence.Tokens()) - CountCached(sequence);
+    }
+
+    const std::vector<Sequence*>& GetRunning() const
+    {
+        return m_running;
     }
 
     const KvBlockPool& GetBlocks() const

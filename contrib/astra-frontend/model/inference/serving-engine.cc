@@ -31,7 +31,8 @@ TokenBytesOf(const InstancePool& pool, const ServingConfig& config)
 ServingEngine::ServingEngine(const ServingConfig& config)
     : m_config(config),
       m_router(PolicyKind<RequestRouter>::Create(config.prefillRouter)),
-      m_results(config)
+      m_results(config),
+      m_gateway(config.admission, config.classes)
 {
     auto names = static_cast<uint32_t>(STEP_NAMES.size());
     for (const InstancePool& pool : config.pools)
@@ -198,9 +199,11 @@ ServingEngine::Start(Sys& clock)
 void
 ServingEngine::AwaitRequests()
 {
-    const auto sent = m_feed->GetNext();
-    const auto through = m_frontEnd->GetNext();
-    const auto next = sent && through ? std::min(sent, through) : sent ? sent : through;
+    std::optional<TimePs> next;
+    for (const auto time : {m_feed->GetNext(), m_frontEnd->GetNext(), m_gateway.GetNextDrop()})
+    {
+        next = time ? std::min(next.value_or(*time), *time) : next;
+    }
     if (!next || (m_wake && *m_wake <= *next))
     {
         return;
@@ -216,19 +219,86 @@ ServingEngine::SendRequests(void* argument)
 {
     auto& engine = *static_cast<ServingEngine*>(argument);
     const TimePs now = engine.m_clock->Now();
+    if (engine.m_ended == engine.m_sequences.size())
+    {
+        return; // all requests that have not been dropped have ended
+    }
     while (Sequence* sequence = engine.m_feed->Send(now))
     {
-        engine.m_frontEnd->Add(*sequence, now);
+        engine.Admit(*sequence);
+    }
+    while (Sequence* sequence = engine.m_gateway.Drop(now))
+    {
+        engine.Drop(*sequence);
     }
     while (Sequence* sequence = engine.m_frontEnd->Take(now))
     {
-        engine.Route(*sequence);
+        engine.m_tokensInFrontEnd -= sequence->prompt;
+        if (!sequence->isOver)
+        {
+            engine.Route(*sequence);
+        }
     }
     if (engine.m_wake && *engine.m_wake <= now)
     {
         engine.m_wake.reset(); // else an earlier request has come in between
     }
     engine.AwaitRequests();
+}
+
+void
+ServingEngine::Admit(Sequence& sequence)
+{
+    const auto predict = [&] { return PredictFirstToken(sequence); };
+    switch (m_gateway.Arrive(sequence, m_clock->Now(), predict))
+    {
+    case Gateway::Verdict::Forward:
+        Forward(sequence);
+        return;
+    case Gateway::Verdict::Hold:
+        return;
+    case Gateway::Verdict::Refuse:
+        sequence.isOver = true;
+        m_results.RequestRefused(sequence);
+        Settle(sequence);
+    }
+}
+
+void
+ServingEngine::Forward(Sequence& sequence)
+{
+    m_tokensInFrontEnd += sequence.prompt;
+    m_frontEnd->Add(sequence, m_clock->Now());
+}
+
+TimePs
+ServingEngine::PredictFirstToken(const Sequence& sequence) const
+{
+    const uint64_t coming = m_tokensInFrontEnd / m_targets.size();
+    TimePs least = INT64_MAX;
+    for (const RequestRouter::Target& target : m_targets)
+    {
+        const ServingInstance& instance = *m_instances[target.place.instance];
+        least = std::min(least, instance.PredictFirstToken(target.place.replica, sequence, coming));
+    }
+    return ns3::AddPs(least, ns3::AddPs(m_config.frontEndWork, m_config.frontEndLatency));
+}
+
+void
+ServingEngine::Drop(Sequence& sequence)
+{
+    if (sequence.prefill.IsSet())
+    {
+        m_instances[sequence.prefill.instance]
+            ->GetScheduler(sequence.prefill.replica)
+            .Withdraw(sequence, m_clock->Now());
+    }
+    m_results.RequestDropped(sequence);
+    if (Sequence* held = m_gateway.Ended(sequence))
+    {
+        Forward(*held);
+    }
+    Settle(sequence);
 }
 
 void
@@ -325,6 +395,7 @@ ServingEngine::StepBegan(ServingInstance& instance, const ServingStep& step)
                 continue;
             }
             sequence.scheduled = step.start;
+            m_gateway.Began(sequence);
             if (MovesCache(sequence, instance))
             {
                 m_transfers->Begin(sequence, step.start);
@@ -411,12 +482,22 @@ ServingEngine::End(Sequence& sequence, ServingInstance& instance, uint32_t repli
     sequence.finished = now;
     instance.GetScheduler(replica).Remove(sequence, now);
     m_results.RequestEnded(sequence, m_clock->get_observer());
+    if (Sequence* held = m_gateway.Ended(sequence))
+    {
+        Forward(*held);
+    }
+    Settle(sequence);
+}
+
+void
+ServingEngine::Settle(const Sequence& sequence)
+{
     if (++m_ended == m_sequences.size())
     {
         FinishAll();
         return;
     }
-    m_feed->Ended(sequence, now);
+    m_feed->Ended(sequence, m_clock->Now());
     AwaitRequests();
 }
 

@@ -7,6 +7,7 @@
 #include "astra-frontend/model/inference/input/serving-config.h"
 #include "cache-transfers.h"
 #include "front-end.h"
+#include "gateway.h"
 #include "private-links.h"
 #include "request-feed.h"
 #include "serving-instance.h"
@@ -107,6 +108,15 @@ class ServingEngine
     void ScheduleFailures();
     static void FailNext(void* engine);
     void Fail(ServingInstance& instance);
+    /// @p sequence has arrived.
+    void Admit(Sequence& sequence);
+    /// Send @p sequence to the instances, through the front end.
+    void Forward(Sequence& sequence);
+    TimePs PredictFirstToken(const Sequence& sequence) const;
+    /// @p sequence has waited too long.
+    void Drop(Sequence& sequence);
+    /// @p sequence has its answer, or gets none.
+    void Settle(const Sequence& sequence);
     void Route(Sequence& sequence);
     /// @return whether the cache of @p sequence leaves @p instance, for another to decode
     bool MovesCache(const Sequence& sequence, const ServingInstance& instance) const;
@@ -127,7 +137,9 @@ class ServingEngine
     ServingResults m_results;
     std::vector<Sequence> m_sequences;
     std::unique_ptr<RequestFeed> m_feed;
+    Gateway m_gateway;
     std::unique_ptr<FrontEnd> m_frontEnd;
+    uint64_t m_tokensInFrontEnd{0};    ///< of prompts
     std::vector<uint32_t> m_firstName; ///< in NameLayers(): of each pool's rows, then of transfers
     std::vector<int> m_networkRanks;
     std::vector<Sys*> m_systems;       ///< by rank of the job; borrowed

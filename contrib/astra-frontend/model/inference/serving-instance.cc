@@ -24,6 +24,25 @@ namespace AstraSim
 // End() hands the step to the engine. If there is nothing to do, the schedulers' next wake, such
 // as the end of a swap, is scheduled.
 
+namespace
+{
+
+/// @return time of a rank to compute a program
+TimePs
+ComputationOf(const std::vector<StepSegment>& program)
+{
+    TimePs computed = 0;
+    TimePs launched = 0;
+    for (const StepSegment& segment : program)
+    {
+        computed = ns3::AddPs(computed, segment.compute);
+        launched = std::max(launched, segment.launched);
+    }
+    return std::max(computed, launched);
+}
+
+} // namespace
+
 ServingInstance::ServingInstance(const InstancePool& pool,
                                  uint32_t number,
                                  uint32_t inPool,
@@ -125,6 +144,63 @@ ServingInstance::Now() const
     return m_ranks.front()->GetSys().Now();
 }
 
+TimePs
+ServingInstance::PromptStepTime(const BatchScheduler& scheduler,
+                                uint64_t tokens,
+                                uint64_t each) const
+{
+    StepShape shape;
+    shape.window = m_pool.window;
+    for (uint64_t left = tokens; left > 0; left -= std::min(left, each))
+    {
+        shape.Add(0, std::min(left, each), false, true);
+    }
+    for (const Sequence* sequence : scheduler.GetRunning())
+    {
+        if (sequence->generated > 0)
+        {
+            shape.Add(sequence->computed, 1, true, true);
+        }
+    }
+    shape.instanceTokens = shape.tokens * m_pool.dp;
+    shape.instanceDecoding = shape.decodingSequences * m_pool.dp;
+    TimePs time = m_pool.stepOverhead;
+    for (uint32_t stage = 0; stage < m_pool.pp; ++stage)
+    {
+        time = ns3::AddPs(time, ComputationOf(m_cost.Program(stage, shape, false)));
+    }
+    return time;
+}
+
+TimePs
+ServingInstance::PredictFirstToken(uint32_t replica,
+                                   const Sequence& sequence,
+                                   uint64_t coming) const
+{
+    const BatchScheduler& scheduler = m_schedulers[replica];
+    const uint64_t load = scheduler.GetLoad();
+    const uint64_t own = sequence.prompt - scheduler.CountCached(sequence) * m_pool.blockTokens;
+    // A sequence that decodes is a token of the load.
+    const uint64_t prompts =
+        load - std::min<uint64_t>(load, scheduler.CountRunning()) + coming + own;
+    const uint64_t perStep = m_pool.chunkedPrefill ? m_pool.maxBatchTokens
+                                                   : std::max<uint64_t>(m_pool.maxBatchTokens, own);
+    TimePs time = 0;
+    if (prompts >= perStep)
+    {
+        time = ns3::TimesPs(PromptStepTime(scheduler, perStep, own), prompts / perStep);
+    }
+    if (prompts % perStep > 0)
+    {
+        time = ns3::AddPs(time, PromptStepTime(scheduler, prompts % perStep, own));
+    }
+    const double withMessages =
+        m_totals.computation > 0
+            ? static_cast<double>(m_totals.inSteps) / static_cast<double>(m_totals.computation)
+            : 1;
+    return ns3::RoundToPs(static_cast<double>(time) * withMessages);
+}
+
 void
 ServingInstance::Kick()
 {
@@ -208,6 +284,7 @@ ServingInstance::BeginStep()
     const bool marksLayers = m_pool.role == InstanceRole::Prefill || step->loads;
     for (uint32_t stage = 0; stage < m_pool.pp; ++stage)
     {
+        TimePs longest = 0; // of a replica
         for (StepShape& shape : step->shapes)
         {
             shape.instanceTokens = instanceTokens;
@@ -223,7 +300,9 @@ ServingInstance::BeginStep()
                 overhead.compute = m_pool.stepOverhead;
                 program.insert(program.begin(), overhead);
             }
+            longest = std::max(longest, ComputationOf(program));
         }
+        step->computation = ns3::AddPs(step->computation, longest);
     }
     const uint32_t perStage = m_pool.tp * m_pool.dp;
     step->firstStageLeft = perStage;
@@ -316,6 +395,8 @@ ServingInstance::End(ServingStep& step)
     });
     const std::unique_ptr<ServingStep> ended = std::move(*place);
     m_steps.erase(place);
+    m_totals.inSteps += Now() - ended->start;
+    m_totals.computation += ended->computation;
     if (m_steps.empty())
     {
         m_totals.busy += Now() - m_busySince;

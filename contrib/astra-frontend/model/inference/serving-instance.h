@@ -47,7 +47,8 @@ struct ServingStep
     std::vector<std::vector<StepSegment>> programs; ///< by stage, then replica
     uint32_t firstStageLeft; ///< ranks of the first stage that still work on it
     uint32_t lastStageLeft;
-    bool loads{false}; ///< blocks come from slower memories while it computes
+    TimePs computation{0}; ///< of one rank of each stage, without messages
+    bool loads{false};     ///< blocks come from slower memories while it computes
 };
 
 /// Sums over an instance's steps, for instances.csv.
@@ -58,6 +59,8 @@ struct InstanceTotals
     uint64_t promptTokens{0};
     uint64_t outputTokens{0};
     uint64_t sequences{0}; ///< summed over steps
+    TimePs inSteps{0};     ///< summed over steps that have ended
+    TimePs computation{0}; ///< of that, ServingStep::computation
 };
 
 /**
@@ -103,6 +106,12 @@ class ServingInstance
 
     /// Tell which object runs the rank at a place.
     void SetRank(uint32_t place, ServingRank& rank);
+
+    /// @param coming tokens of prompts that are on their way to the replica
+    /// @return the time until the first token of @p sequence if it joins the replica now: full
+    /// steps of all prompts there and its own, among the sequences that decode. Messages take the
+    /// share of the time that they have taken so far
+    TimePs PredictFirstToken(uint32_t replica, const Sequence& sequence, uint64_t coming) const;
 
     /// Begin a step, if one can begin, after all other events of this moment. Called after each
     /// change of the instance's state.
@@ -215,6 +224,9 @@ class ServingInstance
 
   private:
     std::vector<CacheRank> CacheRanksOf(uint32_t replica) const;
+    /// @return time of a rank of each stage to compute a step of @p tokens of prompts, each of
+    /// @p each tokens, beside the sequences of @p scheduler that decode
+    TimePs PromptStepTime(const BatchScheduler& scheduler, uint64_t tokens, uint64_t each) const;
     static void Kicked(void* instance);
     void BeginSteps();
     bool BeginStep();

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
-#include <numeric>
 #include <optional>
 #include <type_traits>
 
@@ -33,15 +32,6 @@ Known(TimePs time)
     return time < 0 ? std::nullopt : std::optional(Microseconds(time));
 }
 
-/// @return mean time of a token after the first; -1 where there is none
-TimePs
-PerToken(const Sequence& sequence)
-{
-    return sequence.output < 2 ? -1
-                               : (sequence.finished - sequence.firstToken) /
-                                     static_cast<TimePs>(sequence.output - 1);
-}
-
 /// @return when it could begin to decode
 TimePs
 DecodingFrom(const Sequence& sequence)
@@ -55,24 +45,11 @@ InstanceOf(const ServingPlace& place)
     return place.IsSet() ? std::optional(place.instance) : std::nullopt;
 }
 
-bool
-Keeps(TimePs time, const std::optional<TimePs>& limit)
-{
-    return !limit || time <= *limit;
-}
-
 /// A request that has ended.
 struct Served
 {
     const Sequence& sequence;
-    const ServingLimits& limits;
-
-    bool IsWithinLimits() const
-    {
-        return Keeps(sequence.firstToken - sequence.arrival, limits.firstToken) &&
-               Keeps(PerToken(sequence), limits.perToken) &&
-               Keeps(sequence.finished - sequence.arrival, limits.endToEnd);
-    }
+    const RequestClass& its;
 };
 
 /// A time of a request, which is a column of requests.csv and a row of inference.csv.
@@ -166,7 +143,7 @@ RequestColumns()
                   6});
         rows.Add({"within_limits",
                   "1 if its times were within the limits of the workload, or it has none",
-                  [](Of each) { return each.IsWithinLimits() ? 1 : 0; }});
+                  [](Of each) { return IsWithin(each.sequence, each.its.limits) ? 1 : 0; }});
         rows.Add({"cached_tokens",
                   "tokens of its prompt that its instance already had in a cache",
                   [](Of each) { return each.sequence.cached; }});
@@ -185,6 +162,9 @@ RequestColumns()
         rows.Add({"restarts",
                   "times that it went to another instance, since its own failed",
                   [](Of each) { return each.sequence.restarts; }});
+        rows.Add({"class", "its class; empty: the workload has none", [](Of each) {
+                      return each.its.name;
+                  }});
         return rows;
     }();
     return columns;
@@ -286,24 +266,10 @@ InstanceColumns()
 
 } // namespace
 
-Distribution
-Distribution::Of(std::vector<double> values)
-{
-    if (values.empty())
-    {
-        return {};
-    }
-    std::sort(values.begin(), values.end());
-    const auto at = [&values](std::size_t percent) {
-        return values[(values.size() * percent + 99) / 100 - 1];
-    };
-    const double sum = std::accumulate(values.begin(), values.end(), 0.0);
-    return {sum / static_cast<double>(values.size()), at(50), at(90), at(99), values.back()};
-}
-
 ServingResults::ServingResults(const ServingConfig& config)
     : m_config(config),
-      m_times(TIMES.size())
+      m_times(TIMES.size()),
+      m_classes(config)
 {
 }
 
@@ -314,8 +280,9 @@ ServingResults::RequestEnded(const Sequence& sequence, RunObserver& observer)
     {
         observer.WorkloadResult("requests", RequestColumns().GetHeader());
     }
-    const Served served{sequence, m_config.limits};
-    observer.WorkloadResult("requests", RequestColumns().RowOf(served));
+    const RequestClass& its = m_config.classes[sequence.request->requestClass];
+    observer.WorkloadResult("requests", RequestColumns().RowOf({sequence, its}));
+    m_classes.Of(sequence).Add(sequence, its.limits);
     for (std::size_t i = 0; i < TIMES.size(); ++i)
     {
         if (const auto time = Known(TIMES[i].get(sequence)))
@@ -324,7 +291,6 @@ ServingResults::RequestEnded(const Sequence& sequence, RunObserver& observer)
         }
     }
     m_underWay += static_cast<double>(sequence.finished - sequence.arrival) / 1e12;
-    m_withinLimits += served.IsWithinLimits();
     m_cachedTokens += sequence.cached;
     m_promptTokens += sequence.prompt;
     m_outputTokens += sequence.output;
@@ -367,8 +333,11 @@ ServingResults::WriteRates(TimePs now, RunObserver& observer)
     const auto perSecond = [seconds](uint64_t count) {
         return seconds > 0 ? static_cast<double>(count) / seconds : 0;
     };
-    const double cachedShare =
-        static_cast<double>(m_cachedTokens) / static_cast<double>(m_promptTokens);
+    const double cachedShare = static_cast<double>(m_cachedTokens) /
+                               static_cast<double>(std::max<uint64_t>(m_promptTokens, 1));
+    const uint64_t refused = m_classes.Sum(&ClassTotals::refused);
+    const uint64_t dropped = m_classes.Sum(&ClassTotals::dropped);
+    const uint64_t withinLimits = m_classes.Sum(&ClassTotals::withinLimits);
     const double concurrency = seconds > 0 ? m_underWay / seconds : 0;
     single("requests_per_second", perSecond(m_requests));
     single("output_tokens_per_second", perSecond(m_outputTokens));
@@ -381,17 +350,19 @@ ServingResults::WriteRates(TimePs now, RunObserver& observer)
                              perSecond(m_outputTokens),
                              perSecond(m_promptTokens + m_outputTokens),
                              concurrency);
-    if (m_config.limits.Any())
+    if (m_config.HasLimits())
     {
-        const double share = static_cast<double>(m_withinLimits) /
-                             static_cast<double>(m_requests + m_config.refused);
+        const double share =
+            static_cast<double>(withinLimits) / static_cast<double>(m_requests + refused + dropped);
         single("within_limits", share);
-        single("goodput_per_second", perSecond(m_withinLimits));
+        single("goodput_per_second", perSecond(withinLimits));
         m_summary += fmt::format("; {:.1f}% within the limits: goodput {:.3f} requests per second",
                                  100 * share,
-                                 perSecond(m_withinLimits));
+                                 perSecond(withinLimits));
     }
-    m_summary += m_config.refused > 0 ? fmt::format("; {} refused\n", m_config.refused) : "\n";
+    m_summary += refused > 0 ? fmt::format("; {} refused", refused) : "";
+    m_summary += dropped > 0 ? fmt::format("; {} dropped\n", dropped) : "\n";
+    m_summary += m_classes.Write(seconds, observer);
     if (m_cachedTokens > 0)
     {
         m_summary += fmt::format("{:.1f}% of the prompts' tokens were in a cache already\n",
@@ -402,7 +373,8 @@ ServingResults::WriteRates(TimePs now, RunObserver& observer)
     single("duration_us", seconds * 1e6);
     single("concurrency", concurrency);
     single("cached_prompt_share", cachedShare);
-    single("refused", static_cast<double>(m_config.refused));
+    single("refused", static_cast<double>(refused));
+    single("dropped", static_cast<double>(dropped));
 }
 
 void
@@ -417,7 +389,7 @@ ServingResults::WriteCosts(double seconds, RunObserver& observer)
     }
     const double hours = gpus * seconds / SECONDS_PER_HOUR;
     const auto write = [&](const char* name, double perHour, const char* unit) {
-        if (perHour == 0)
+        if (perHour == 0 || m_outputTokens == 0)
         {
             return;
         }

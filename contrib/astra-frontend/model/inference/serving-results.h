@@ -6,6 +6,7 @@
 
 #include "astra-frontend/model/inference/input/serving-config.h"
 #include "astra-frontend/model/system/run-observer.h"
+#include "class-results.h"
 #include "serving-instance.h"
 
 #include "ns3/sequence.h"
@@ -17,18 +18,6 @@
 
 namespace AstraSim
 {
-
-/// Distribution of a value over all requests.
-struct Distribution
-{
-    double mean{0};
-    double p50{0}; ///< nearest rank: the smallest value that so many per cent do not exceed
-    double p90{0};
-    double p99{0};
-    double max{0};
-
-    static Distribution Of(std::vector<double> values);
-};
 
 /**
  * @ingroup astra-frontend
@@ -43,6 +32,18 @@ class ServingResults
 
     /// @p sequence has all of its output.
     void RequestEnded(const Sequence& sequence, RunObserver& observer);
+
+    /// @p sequence was not admitted when it arrived.
+    void RequestRefused(const Sequence& sequence)
+    {
+        ++m_classes.Of(sequence).refused;
+    }
+
+    /// @p sequence has waited too long.
+    void RequestDropped(const Sequence& sequence)
+    {
+        ++m_classes.Of(sequence).dropped;
+    }
 
     /// All requests have ended.
     /// @param remote a cache outside the instances, or null
@@ -73,8 +74,8 @@ class ServingResults
 
     const ServingConfig& m_config;
     std::vector<std::vector<double>> m_times; ///< of requests, in microseconds, by kind of time
+    ClassResults m_classes;
     uint64_t m_requests{0};
-    uint64_t m_withinLimits{0};
     uint64_t m_promptTokens{0};
     uint64_t m_cachedTokens{0}; ///< of those, in a cache when their request began
     uint64_t m_outputTokens{0};

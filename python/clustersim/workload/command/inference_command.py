@@ -15,7 +15,7 @@ from clustersim.workload.plan import precision
 from clustersim.workload.result.written import Workload, write_facts
 from clustersim.workload.serve import engine, layout, placement, quantization, tiers
 from clustersim.workload.serve.flags import (
-    COUNTS, POOL, RANDOM, REQUESTS, SERVING, SPECULATION, TIERS, check, draw_as_benchmarks)
+    COUNTS, POOL, RANDOM, REQUESTS, SERVING, SPECULATION, TIERS, check, draw_as_benchmarks, values_of)
 from clustersim.workload.serve.instance import DTYPES, Instance
 from clustersim.workload.serve.times import Timed, beside_kernels, with_reaches
 
@@ -83,7 +83,7 @@ def make_parser() -> "Parser":
                         ("speculative decoding", SPECULATION)):
         group = parser.add_argument_group(title)
         for key, flag in keys.items():
-            group.add_argument(*_spellings(key), metavar="V", help=flag.text)
+            group.add_argument(*_spellings(key), metavar="V", help=flag.text, nargs="+" if flag.repeats else None)
     group = parser.add_argument_group("output")
     group.add_argument("--output_dir", "--output-dir", "-o", default="results/workload", metavar="DIR",
                        help="directory for the files (default: results/workload)")
@@ -143,7 +143,7 @@ def _whole(given: argparse.Namespace, key: str, default: int) -> int:
 
 
 def _lines(given: argparse.Namespace, keys: Sequence[str]) -> list[str]:
-    return [f"{key} {getattr(given, key)}" for key in keys if getattr(given, key) is not None]
+    return [f"{key} {value}" for key in keys for value in values_of(given, key)]
 
 
 def _trace(given: argparse.Namespace, directory: pathlib.Path) -> None:

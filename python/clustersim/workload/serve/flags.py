@@ -22,6 +22,7 @@ class Flag:
     text: str
     is_valid: typing.Callable[[str], bool]
     expected: str
+    repeats: bool = False  # it takes several values, each a line of the file
 
 
 def _is_whole(text: str, least: int, most: int) -> bool:
@@ -48,6 +49,17 @@ def _real_or_inf(text: str, least: float) -> "Flag":
 
 def _one_of(text: str, *values: str) -> "Flag":
     return Flag(text, lambda value: value in values, f"{', '.join(values[:-1])} or {values[-1]}")
+
+
+CLASS_KEYS = ("share:", "priority:", "ttft_limit_ms:", "tpot_limit_ms:", "e2e_limit_ms:", "max_running:",
+              "max_queued:")
+
+
+def _is_class(text: str) -> bool:
+    """@return whether it is a name, then keys with numbers"""
+    name, *words = text.split() or [""]
+    return bool(re.fullmatch("[^,\"]+", name)) and len(words) % 2 == 0 and all(
+        key in CLASS_KEYS and _is_real(value, 0, 1e18) for key, value in zip(words[::2], words[1::2]))
 
 
 def _policy(key: str, text: str, standard: str) -> "Flag":
@@ -96,6 +108,8 @@ REQUESTS = {
     "seed": _whole("seed of the random numbers (default: 1)", 0, (1 << 63) - 1),
     "trace": Flag("file with requests: CSV with Azure's, Vidur's or BurstGPT's columns, or with "
                   "arrival_s,prompt_tokens,output_tokens; or Mooncake's JSON lines", lambda path: True, ""),
+    "trace_model": Flag("the requests of the trace that have this name in their column model (or BurstGPT's Model)",
+                        lambda name: bool(name) and len(name.split()) == 1, "a name without spaces"),
     "time_scale": _real("factor on the arrival times of a trace (default: 1)"),
     "turns": _count("requests of a session, each of which begins with the conversation so far and comes when the one "
                     "before it has been answered (default: no sessions)", "turns"),
@@ -124,6 +138,16 @@ SERVING = {
                           "(default: none)", lambda value: len(value.split()) == 2 and _is_whole(
                               value.split()[0], 0, MOST) and _is_real(value.split()[1], 0, 1e6),
                           '"INSTANCE SECONDS", such as "0 30"'),
+    "request_class": Flag('classes of requests, each a text such as "chat share: 3 ttft_limit_ms: 500 max_running: 8": '
+                          "its name; its share of the requests that are drawn (a trace has a column class); its own "
+                          "ttft_limit_ms:, tpot_limit_ms:, e2e_limit_ms: and priority:; most requests that instances "
+                          "have (max_running:) and that wait (max_queued:) at a time (default: none)", _is_class,
+                          '"NAME PROPERTY: VALUE...", such as "chat share: 3 ttft_limit_ms: 500"', True),
+    "max_queued": _whole("most requests that wait for their first step; further ones are refused (default: no limit)",
+                         0),
+    "max_predicted_ttft_ms": _milliseconds("a request whose first token is predicted to take longer is refused "
+                                           "(default: none)"),
+    "max_wait_ms": _milliseconds("a request that has waited so long for its first step is dropped (default: none)"),
     "gpu_hour": _real("price of a GPU for an hour, for the cost of a million tokens (default: none)"),
     "gpu_watts": _real("watts of a GPU with its part of the rest, for the energy of a million tokens (default: none)"),
     "max_model_len": _whole("most tokens of a request, prompt and output; longer ones are refused (default: no limit)",
@@ -190,12 +214,18 @@ POOL = {
                                       "none)")}
 
 
+def values_of(given: argparse.Namespace, key: str) -> list[str]:
+    """@return the values of a flag; none if it was not given"""
+    value = getattr(given, key)
+    return [] if value is None else value if isinstance(value, list) else [value]
+
+
 def check(given: argparse.Namespace) -> None:
     """@raise InputError if the simulator would refuse what the flags say"""
     for key, flag in {**REQUESTS, **COUNTS, **SERVING, **POOL, **TIERS, **SPECULATION}.items():
-        value = getattr(given, key)
-        if value is not None and not flag.is_valid(value):
-            raise InputError(f'--{key} "{value[:60]}" is not valid; expected {flag.expected}')
+        for value in values_of(given, key):
+            if not flag.is_valid(value):
+                raise InputError(f'--{key} "{value[:60]}" is not valid; expected {flag.expected}')
     _check_partners(given)
     if given.fail_instance and given.decode_gpus:
         raise InputError("--fail_instance is modelled for instances that both prefill and decode; expected "
@@ -217,7 +247,7 @@ def check(given: argparse.Namespace) -> None:
 def _check_partners(given: argparse.Namespace) -> None:
     """@raise InputError for a flag that has no effect without another one"""
     is_paced = given.rate is not None and given.rate != "inf"
-    for key, needed, does in (("time_scale", "trace", given.trace),
+    for key, needed, does in (("time_scale", "trace", given.trace), ("trace_model", "trace", given.trace),
                               ("shared_prefixes", "shared_prefix_tokens",
                                given.shared_prefix_tokens or given.random_prefix_len),
                               ("seed", "rate", given.trace is None),

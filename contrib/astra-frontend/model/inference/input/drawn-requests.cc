@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 #include <random>
 
 namespace AstraSim
@@ -116,7 +117,8 @@ struct Draws
         : arrivals(seed),
           sizes(seed ^ 0x9E3779B97F4A7C15ULL),
           prefixes(seed ^ 0xC2B2AE3D27D4EB4FULL),
-          sessions(seed ^ 0x165667B19E3779F9ULL)
+          sessions(seed ^ 0x165667B19E3779F9ULL),
+          classes(seed ^ 0x85EBCA77C2B2AE63ULL)
     {
     }
 
@@ -124,7 +126,21 @@ struct Draws
     Draw sizes;
     Draw prefixes;
     Draw sessions;
+    Draw classes;
 };
+
+/// @return the number of a share, each as likely as it is large
+uint32_t
+DrawClass(const std::vector<double>& shares, Draw& draw)
+{
+    double left = draw.Uniform() * std::accumulate(shares.begin(), shares.end(), 0.0);
+    uint32_t drawn = 0;
+    while (drawn + 1 < shares.size() && left >= shares[drawn])
+    {
+        left -= shares[drawn++];
+    }
+    return drawn;
+}
 
 /// @return a request, or the first one of a session, without its time
 ServingRequest
@@ -138,6 +154,10 @@ DrawRequest(const DrawnRequests& description, Draws& draws)
         request.prefixTokens = description.sharedTokens;
         const double drawn = draws.prefixes.Uniform() * description.sharedPrefixes;
         request.prefix.push_back(static_cast<uint64_t>(drawn));
+    }
+    if (!description.classShares.empty())
+    {
+        request.requestClass = DrawClass(description.classShares, draws.classes);
     }
     return request;
 }

@@ -67,7 +67,8 @@ struct DrawnRequests
     DrawnCount turnTokens; ///< that a user adds to the conversation; not given: as the prompt
     DrawnCount thinkMs;    ///< from an answer to the user's next request; not given: none
     uint64_t seed{1};
-    uint32_t sharedTokens{0};   ///< at the beginning of each prompt, at most
+    uint32_t sharedTokens{0};        ///< at the beginning of each prompt, at most
+    std::vector<double> classShares; ///< relative to each other; empty: there is one class
     uint32_t sharedPrefixes{1}; ///< how many beginnings there are; one is drawn for each session
 };
 

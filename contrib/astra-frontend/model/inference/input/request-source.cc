@@ -7,6 +7,7 @@
 
 #include "ns3/clock-range.h"
 #include "ns3/input-error.h"
+#include "ns3/rows.h"
 #include "ns3/units.h"
 
 #include <algorithm>
@@ -34,8 +35,7 @@ constexpr std::array<ColumnNames, 4> KNOWN_TRACES = {{
     {"arrival_s", "prompt_tokens", "output_tokens"},
 }};
 /// Of BurstGPT's traces, without effect here.
-constexpr std::array<std::string_view, 5> OTHER_COLUMNS = {"Model",
-                                                           "Total tokens",
+constexpr std::array<std::string_view, 4> OTHER_COLUMNS = {"Total tokens",
                                                            "Log Type",
                                                            "Session ID",
                                                            "Elapsed time"};
@@ -43,6 +43,9 @@ constexpr std::string_view PREFIX_ID = "prefix_id";
 constexpr std::string_view PREFIX_TOKENS = "prefix_tokens";
 constexpr std::string_view SESSION_ID = "session_id";
 constexpr std::string_view PRIORITY = "priority";
+constexpr std::string_view CLASS = "class";
+constexpr std::array<std::string_view, 2> MODELS = {"model",
+                                                    "Model"}; // the other one is BurstGPT's
 
 std::vector<std::string_view>
 Cells(std::string_view line)
@@ -119,7 +122,7 @@ FromZero(RequestTrace trace, const std::string& name, std::size_t line, double t
     std::stable_sort(requests.begin(), requests.end(), [](const auto& a, const auto& b) {
         return a.arrival < b.arrival;
     });
-    const TimePs first = requests.front().arrival;
+    const TimePs first = trace.origin;
     for (auto& request : requests)
     {
         request.arrival = ns3::RoundToPs(static_cast<double>(request.arrival - first) * timeScale);
@@ -132,9 +135,10 @@ FromZero(RequestTrace trace, const std::string& name, std::size_t line, double t
 class TraceReader
 {
   public:
-    TraceReader(std::istream& text, std::string name)
+    TraceReader(std::istream& text, std::string name, const TraceColumns& wanted)
         : m_text(text),
-          m_name(std::move(name))
+          m_name(std::move(name)),
+          m_wanted(wanted)
     {
     }
 
@@ -148,8 +152,13 @@ class TraceReader
             ++m_line;
             if (text.find_first_not_of(" \t\r") != std::string::npos)
             {
-                trace.Add(ParseRequest(text));
+                Add(text, trace);
             }
+        }
+        if (trace.requests.empty() && !m_wanted.model.empty())
+        {
+            Fail("there are no requests of the model '" + m_wanted.model + "'",
+                 "its name in the column " + std::string(MODELS.front()));
         }
         return FromZero(std::move(trace), m_name, m_line, timeScale);
     }
@@ -183,6 +192,8 @@ class TraceReader
                 m_prefixTokens = place(PREFIX_TOKENS);
                 m_session = place(SESSION_ID);
                 m_priority = place(PRIORITY);
+                m_class = place(CLASS);
+                m_model = std::min(place(MODELS[0]), place(MODELS[1]));
                 CheckOthers(cells, names);
                 return;
             }
@@ -197,6 +208,16 @@ class TraceReader
         {
             Fail("one of prefix_id and prefix_tokens is missing", "both or none");
         }
+        if ((m_class < m_columns) != !m_wanted.classes.empty())
+        {
+            Fail(m_class < m_columns ? "the workload has no classes for the column class"
+                                     : "the column class is missing",
+                 "a class in each line and in the workload, or neither");
+        }
+        if (m_model == m_columns && !m_wanted.model.empty())
+        {
+            Fail("the column model is missing", "the name of a model in each line");
+        }
         for (const auto cell : cells)
         {
             if (std::count(cells.begin(), cells.end(), cell) > 1)
@@ -204,8 +225,8 @@ class TraceReader
                 Fail("column '" + std::string(cell.substr(0, 80)) + "' is there twice", "one");
             }
             if (cell != PREFIX_ID && cell != PREFIX_TOKENS && cell != SESSION_ID &&
-                cell != PRIORITY && cell != names.arrival && cell != names.prompt &&
-                cell != names.output &&
+                cell != PRIORITY && cell != CLASS && cell != MODELS[0] && cell != MODELS[1] &&
+                cell != names.arrival && cell != names.prompt && cell != names.output &&
                 std::find(OTHER_COLUMNS.begin(), OTHER_COLUMNS.end(), cell) == OTHER_COLUMNS.end())
             {
                 Fail("unknown column '" + std::string(cell) + "'",
@@ -215,7 +236,8 @@ class TraceReader
         }
     }
 
-    ServingRequest ParseRequest(std::string_view text)
+    /// Keep the request in @p text, if it is of the model.
+    void Add(std::string_view text, RequestTrace& trace)
     {
         const auto cells = Cells(text);
         if (cells.size() != m_columns)
@@ -245,7 +267,23 @@ class TraceReader
         {
             request.priority = static_cast<uint32_t>(Id(cells[m_priority], PRIORITY, UINT32_MAX));
         }
-        return request;
+        if (m_class < m_columns)
+        {
+            request.requestClass = ClassOf(cells[m_class]);
+        }
+        trace.Add(std::move(request), m_wanted.model.empty() || cells[m_model] == m_wanted.model);
+    }
+
+    uint32_t ClassOf(std::string_view cell) const
+    {
+        const auto& names = m_wanted.classes;
+        const auto found = std::ranges::find(names, cell);
+        if (found == names.end())
+        {
+            Fail("'" + std::string(cell.substr(0, 80)) + "' is not a class of the workload",
+                 ns3::ListWords(names));
+        }
+        return static_cast<uint32_t>(found - names.begin());
     }
 
     uint64_t Id(std::string_view cell, std::string_view column, uint64_t most) const
@@ -273,6 +311,7 @@ class TraceReader
 
     std::istream& m_text;
     std::string m_name;
+    const TraceColumns& m_wanted;
     std::size_t m_line{0};
     std::size_t m_columns{0};
     std::size_t m_arrival{0};
@@ -282,6 +321,8 @@ class TraceReader
     std::size_t m_prefixTokens{0};
     std::size_t m_session{0};
     std::size_t m_priority{0};
+    std::size_t m_class{0};
+    std::size_t m_model{0};
     std::optional<int64_t> m_originDay;
 };
 
@@ -356,7 +397,11 @@ ParseArrival(std::string_view text, std::optional<int64_t>& originDay)
 }
 
 RequestTrace
-ReadRequestTrace(std::istream& text, const std::string& name, uint64_t limit, double timeScale)
+ReadRequestTrace(std::istream& text,
+                 const std::string& name,
+                 uint64_t limit,
+                 double timeScale,
+                 const TraceColumns& columns)
 {
     for (const unsigned char part : std::string_view("\xEF\xBB\xBF"))
     {
@@ -367,11 +412,18 @@ ReadRequestTrace(std::istream& text, const std::string& name, uint64_t limit, do
     }
     if (text.peek() == '{')
     {
+        if (!columns.classes.empty() || !columns.model.empty())
+        {
+            throw ns3::InputError(name,
+                                  1,
+                                  "Mooncake's traces have neither classes nor models",
+                                  "a CSV file with a column class or model");
+        }
         std::size_t line = 0;
         auto trace = ReadMooncakeTrace(text, name, limit, line);
         return FromZero(std::move(trace), name, line, timeScale);
     }
-    return TraceReader(text, name).Read(limit, timeScale);
+    return TraceReader(text, name, columns).Read(limit, timeScale);
 }
 
 } // namespace AstraSim

@@ -16,6 +16,13 @@
 namespace AstraSim
 {
 
+/// Columns of a trace that the workload gives a meaning.
+struct TraceColumns
+{
+    std::vector<std::string> classes{}; ///< names in the column `class`; none: there is no column
+    std::string model{}; ///< keep the requests of this model in the column `model`; empty: all
+};
+
 /**
  * Read a trace with a header line and a request per line: the columns of Azure's public traces
  * (TIMESTAMP, ContextTokens, GeneratedTokens), of Vidur's (arrived_at, num_prefill_tokens,
@@ -28,17 +35,19 @@ namespace AstraSim
  * output_length, and hash_ids of the prompt's parts of 512 tokens.
  *
  * Requests without a prompt or without output are counted and left out. The first of the others
- * arrives at 0.
+ * arrives at 0, be it of this model or another.
  *
  * @param limit number of requests to keep
  * @param timeScale factor of arrival times
+ * @param columns that must be there
  * @return by arrival
  * @throw ns3::InputError
  */
 RequestTrace ReadRequestTrace(std::istream& text,
                               const std::string& name,
                               uint64_t limit,
-                              double timeScale);
+                              double timeScale,
+                              const TraceColumns& columns = {});
 
 /**
  * @param text seconds, or a date and a time of day

@@ -320,6 +320,7 @@ RefuseLongRequests(ServingConfig& config)
     config.refused = std::erase_if(config.requests, [&](const ServingRequest& request) {
         const auto misfit = MisfitOf(config, request);
         first = first ? first : misfit;
+        config.classes[request.requestClass].tooLong += misfit.has_value();
         return misfit.has_value();
     });
     if (first && config.requests.empty())

@@ -5,6 +5,7 @@
 #define SERVING_CONFIG_H
 
 #include "operator-times.h"
+#include "request-class.h"
 
 #include "ns3/collective-types.h"
 #include "ns3/rank-network.h"
@@ -31,6 +32,7 @@ struct RequestTrace
     std::vector<ServingRequest> requests;
     uint64_t withoutOutput{0}; ///< left out: no tokens of output
     uint64_t withoutPrompt{0}; ///< left out: output, but no tokens of a prompt
+    TimePs origin{INT64_MAX};  ///< the earliest arrival, of other models' requests, too
 
     uint64_t CountLeftOut() const
     {
@@ -38,8 +40,17 @@ struct RequestTrace
     }
 
     /// Keep @p request, or count it where it is to be left out.
-    void Add(ServingRequest request)
+    /// @param isWanted false: it is another model's, and counts for the origin alone
+    void Add(ServingRequest request, bool isWanted = true)
     {
+        if (request.outputTokens > 0 && request.promptTokens > 0)
+        {
+            origin = std::min(origin, request.arrival);
+        }
+        if (!isWanted)
+        {
+            return;
+        }
         withoutOutput += request.outputTokens == 0;
         withoutPrompt += request.outputTokens > 0 && request.promptTokens == 0;
         if (request.outputTokens > 0 && request.promptTokens > 0)
@@ -240,19 +251,6 @@ struct InstanceFailure
     TimePs time;
 };
 
-/// Limits on the times of a good answer; none where they are not given.
-struct ServingLimits
-{
-    std::optional<TimePs> firstToken;
-    std::optional<TimePs> perToken;
-    std::optional<TimePs> endToEnd;
-
-    bool Any() const
-    {
-        return firstToken || perToken || endToEnd;
-    }
-};
-
 /**
  * @ingroup astra-frontend
  * @brief The content of an INFERENCE file.
@@ -301,6 +299,9 @@ struct ServingConfig
     PolicyChoice prefillRouter{"least_loaded"}; ///< of colocated instances, too
     PolicyChoice decodeRouter{"least_loaded"};
     ServingLimits limits;
+    /// One without a name where the file has none; limits that a class lacks are those above.
+    std::vector<RequestClass> classes;
+    AdmissionLimits admission;
     RemoteCacheConfig remoteCache;
     TimePs reportInterval{0}; ///< of replicas to routers; 0: routers know the present state
     std::vector<InstanceFailure> failures;
@@ -326,6 +327,18 @@ struct ServingConfig
     {
         const InstancePool* colocated = Find(InstanceRole::Colocated);
         return colocated ? colocated : Find(InstanceRole::Prefill);
+    }
+
+    bool HasClasses() const
+    {
+        return !classes.front().name.empty();
+    }
+
+    /// @return whether some requests have limits on their times
+    bool HasLimits() const
+    {
+        return std::ranges::any_of(classes,
+                                   [](const RequestClass& each) { return each.limits.Any(); });
     }
 
     /// @return whether caches are kept outside the GPUs, too

@@ -151,6 +151,7 @@ class ServingReader
         CheckServingPools(m_config);
         m_file.RefuseIdle();
         std::ranges::for_each(m_pools, &ns3::Rows::RefuseIdle);
+        CompleteClasses();
         MakeRequests();
         RefuseLongRequests(m_config);
         return std::move(m_config);
@@ -264,6 +265,39 @@ class ServingReader
              "limits, no share and no goodput is given"},
             {"tpot_limit_ms", limit(config.limits.perToken), "the same of each further token"},
             {"e2e_limit_ms", limit(config.limits.endToEnd), "the same of the whole request"},
+            {"request_class",
+             ns3::RowValue{"NAME PROPERTY VALUE...",
+                           [this](std::string_view) {
+                               ReadClass();
+                               return true;
+                           }},
+             "a class of requests, such as chats, and what holds for it: ``share:`` of the "
+             "requests "
+             "that are drawn, relative to the other classes' (a trace names the class of each "
+             "request in its column ``class``); ``ttft_limit_ms:``, ``tpot_limit_ms:`` and "
+             "``e2e_limit_ms:`` in place of the limits above; ``priority:`` in place of the "
+             "trace's; ``max_running:``, requests that instances have at a time, while others "
+             "wait for one of them to end; ``max_queued:``, as the key below",
+             true},
+            {"max_queued",
+             ns3::Whole(config.admission.maxQueued, 0, UINT32_MAX),
+             "requests that wait for their first step; one that arrives while so many wait is "
+             "refused (no limit)"},
+            {"max_predicted_ttft_ms",
+             limit(config.admission.predictedFirstToken),
+             "a request is refused if its first token is predicted to take longer: the time of "
+             "the front end, and of full steps of its prompt and those before it at the instance "
+             "that has it soonest. Messages count as far as steps of the instance have taken "
+             "longer than their computation (no limit)"},
+            {"max_wait_ms",
+             limit(config.admission.wait),
+             "a request that has waited so long for its first step is dropped (no limit)"},
+            {"trace_model",
+             ns3::Text(m_columns.model, "the name of a model"),
+             "the requests of the trace with this name in their column ``model`` (or "
+             "BurstGPT's ``Model``); time begins with the first request of any model",
+             false,
+             [this] { return m_trace.empty() ? "without trace" : ""; }},
             {"frontend_ns",
              Nanoseconds(config.frontEndWork),
              "time of a server's CPU for each request before its instance has it, such as for "
@@ -553,6 +587,80 @@ class ServingReader
         ReadOperatorTimes(m_values, pool.rows.back());
     }
 
+    void ReadClass()
+    {
+        constexpr double MOST_SHARE = 1e9;
+        const auto limit = [](std::optional<TimePs>& target) {
+            return ns3::Scaled(target, PS_PER_MS, 1, "milliseconds above 0");
+        };
+        const auto& fields = m_lines.Fields();
+        if (fields.size() < 2)
+        {
+            m_lines.Fail("the class has no name", "request_class NAME share: 1");
+        }
+        RequestClass its;
+        its.name = fields[1];
+        uint64_t priority = 0;
+        ns3::Rows rows(m_lines.Name(),
+                       {{"share:", ns3::Real(its.share, LEAST_REAL, MOST_SHARE), ""},
+                        {"priority:", ns3::Whole(priority, 0, UINT32_MAX), ""},
+                        {"ttft_limit_ms:", limit(its.limits.firstToken), ""},
+                        {"tpot_limit_ms:", limit(its.limits.perToken), ""},
+                        {"e2e_limit_ms:", limit(its.limits.endToEnd), ""},
+                        {"max_running:", ns3::Whole(its.maxRunning, 1, UINT32_MAX), ""},
+                        {"max_queued:", ns3::Whole(its.maxQueued, 0, UINT32_MAX), ""}});
+        rows.ReadPairs(std::span(fields).subspan(2), m_lines.Line());
+        if (rows.IsGiven("priority:"))
+        {
+            its.priority = static_cast<uint32_t>(priority);
+        }
+        if (its.name.find_first_of(",\"") != std::string::npos ||
+            std::ranges::find(m_config.classes, its.name, &RequestClass::name) !=
+                m_config.classes.end())
+        {
+            m_lines.Fail("'" + its.name + "' is not a valid name of a class",
+                         "each class once, without commas and quotes");
+        }
+        m_config.classes.push_back(std::move(its));
+    }
+
+    /// Classes have the file's limits where they have none. Without classes, there is one.
+    void CompleteClasses()
+    {
+        for (const RequestClass& each : m_config.classes)
+        {
+            m_columns.classes.push_back(each.name);
+            if (m_trace.empty() != (each.share > 0))
+            {
+                throw ns3::InputError(m_config.file,
+                                      m_file.LineOf("request_class"),
+                                      "class " + each.name +
+                                          (m_trace.empty() ? " has no share of the requests"
+                                                           : " has a share, and the trace says "
+                                                             "which requests are its"),
+                                      m_trace.empty() ? "share: above 0" : "no share:");
+            }
+            if (m_trace.empty())
+            {
+                m_drawn.classShares.push_back(each.share);
+            }
+        }
+        if (m_config.classes.empty())
+        {
+            m_config.classes.emplace_back();
+        }
+        for (RequestClass& each : m_config.classes)
+        {
+            const auto inherit = [&](std::optional<TimePs> ServingLimits::*limit) {
+                auto& own = each.limits.*limit;
+                own = own ? own : m_config.limits.*limit;
+            };
+            inherit(&ServingLimits::firstToken);
+            inherit(&ServingLimits::perToken);
+            inherit(&ServingLimits::endToEnd);
+        }
+    }
+
     void ReadInstances()
     {
         const auto& fields = m_lines.Fields();
@@ -612,6 +720,11 @@ class ServingReader
     void MakeRequests()
     {
         m_trace.empty() ? Draw() : ReadTrace();
+        for (ServingRequest& request : m_config.requests)
+        {
+            const RequestClass& its = m_config.classes[request.requestClass];
+            request.priority = its.priority.value_or(request.priority);
+        }
     }
 
     void Draw()
@@ -659,7 +772,8 @@ class ServingReader
         RequestTrace trace = ReadRequestTrace(*text,
                                               path,
                                               m_drawn.count > 0 ? m_drawn.count : MOST_REQUESTS,
-                                              m_timeScale);
+                                              m_timeScale,
+                                              m_columns);
         m_config.leftOut = trace.CountLeftOut();
         m_config.whyLeftOut = DescribeLeftOut(trace, path);
         m_config.requests = std::move(trace.requests);
@@ -671,6 +785,7 @@ class ServingReader
     InstancePool m_defaults;
     DrawnRequests m_drawn;
     std::string m_trace;
+    TraceColumns m_columns;
     double m_timeScale{1};
     ns3::Rows m_file;
     std::deque<ns3::Rows> m_pools; ///< keys of the defaults, then of each pool

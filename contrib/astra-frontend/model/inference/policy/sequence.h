@@ -47,6 +47,7 @@ struct Sequence
     TimePs swapTime{0};                     ///< of its cache to or from the host, where it is
     uint32_t preemptions{0};
     uint32_t restarts{0}; ///< on another instance, since one failed
+    bool isOver{false};   ///< refused or dropped: it gets no answer
 
     ServingPlace prefill;
     ServingPlace decode;

@@ -26,8 +26,9 @@ struct ServingRequest
     /// number, the same tokens up to the end of its part of prefixTokens.
     std::vector<uint64_t> prefix{};
     uint32_t prefixTokens{0};
-    uint32_t priority{0}; ///< smaller ones go first, where a policy asks for it
-    uint32_t number{0};   ///< by arrival, from 0, those that are refused included
+    uint32_t priority{0};     ///< smaller ones go first, where a policy asks for it
+    uint32_t requestClass{0}; ///< its number among the classes of the file
+    uint32_t number{0};       ///< by arrival, from 0, those that are refused included
     /// Requests of the same session come one after another, each when the one before has been
     /// answered; `arrival` is then the earliest time.
     std::optional<uint32_t> session{};
