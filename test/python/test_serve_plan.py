@@ -205,3 +205,10 @@ def test_a_wrong_flag_is_one_line_with_status_2(tmp_path, words, says):
     rate = ("--rate", 5) if "--rate" not in words else ()
     done = plan(*more, "--osl", 10, *rate, "--simulate", 0, *words, "-o", tmp_path, status=2)
     assert says in done.stderr and done.stderr.count("\n") == 1, done.stderr
+
+
+def test_sizes_of_the_model_reach_the_deployments(tmp_path):
+    plan("--model", "llama3_8b", "--num_layers", 8, "--isl", 1000, "--osl", 100, "--rate", 20, "--gpus", "h100",
+         "--simulate", 0, "-o", tmp_path)
+    with (tmp_path / "deployments.csv").open(newline="", encoding="utf-8") as file:
+        assert float(next(csv.DictReader(file))["TPOT ms"]) < 4  # all 32 layers take 7

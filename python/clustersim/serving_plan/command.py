@@ -162,7 +162,7 @@ def _common(given: argparse.Namespace, gpu: str) -> tuple[str, ...]:
              given.kv_cache_dtype, *WITHOUT_FRONT_END]
     for key, field in model_flags.SIZES.items():
         if getattr(given, field) is not None:
-            words += [f"--{key}", str(getattr(given, field))]
+            words += [key, str(getattr(given, field))]
     return tuple(words)
 
 

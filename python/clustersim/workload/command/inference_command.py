@@ -83,7 +83,8 @@ def make_parser() -> "Parser":
                         ("speculative decoding", SPECULATION)):
         group = parser.add_argument_group(title)
         for key, flag in keys.items():
-            group.add_argument(*_spellings(key), metavar="V", help=flag.text, nargs="+" if flag.repeats else None)
+            several: dict[str, Any] = {"nargs": "+"} if flag.repeats else {}
+            group.add_argument(*_spellings(key), metavar="V", help=flag.text, **several)
     group = parser.add_argument_group("output")
     group.add_argument("--output_dir", "--output-dir", "-o", default="results/workload", metavar="DIR",
                        help="directory for the files (default: results/workload)")
