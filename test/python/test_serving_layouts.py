@@ -167,6 +167,14 @@ def test_eplb_copies_the_fullest_expert_and_evens_out_the_ranks():
     assert placement.fullest((1.0,) * 8, 4, 0) == 1
 
 
+def test_ranks_add_up_squares_where_a_norm_is_of_all_heads():
+    """MiniMax M2 with TP 8 norms the queries of 48 heads and the keys of 8 together."""
+    [row] = [row for row in Instance(catalogue.find("minimax_m2"), 8, tp=8).rows() if row.name == "qk_squares"]
+    assert (row.collective, row.bytes, row.figures) == ("ALLREDUCE_TP", 8, (2 * 128 * (6 + 1),))
+    for model, tp in (("minimax_m2", 1), ("qwen3_8b", 8)):
+        assert "qk_squares" not in {row.name for row in Instance(catalogue.find(model), tp, tp=tp).rows()}
+
+
 def test_experts_that_do_not_share_out_lie_on_the_first_ranks():
     """256 experts on 72 ranks: four on 40 of them, three on the others."""
     assert placement.fullest((1.0,) * 256, 72, None) == pytest.approx(4 * 72 / 256)

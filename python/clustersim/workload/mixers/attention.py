@@ -77,7 +77,7 @@ class AnyAttention(Mixer, frozen=True):
         keys, values = (max(width // plan.tp, min(width, size)) for width,
                         size in zip(model.key_value_widths, (model.head_dim, model.value_size)))
         gate = self.value_width(model) // plan.tp if model.output_gate else 0
-        norms = 2 * model.head_dim if model.qk_norm else 0
+        norms = self._norms(model, query, keys)
         kept = ELEMENT * plan.input_tokens * h
         if model.query_rank:
             yield matmul("query_down", plan.local_tokens, model.query_rank, h, bias=model.query_rank, kept=0,
@@ -88,6 +88,12 @@ class AnyAttention(Mixer, frozen=True):
             width = query + gate + keys + values
             bias = width if model.bias or model.qkv_bias else 0
             yield matmul("qkv", plan.tokens, width, h, bias=bias + norms, kept=kept, after_norm=True, keeps_norm=True)
+
+    def _norms(self, model: "Model", query: int, keys: int) -> int:
+        """@return parameters of the norms of so many columns of queries and keys"""
+        if model.qk_norm_whole:
+            return query + keys
+        return 2 * model.head_dim if model.qk_norm else 0
 
     def heads(self, model: "Model", plan: "Parallelism", has_window: bool) -> Heads:
         """@return the arguments of a rank's kernel"""
@@ -122,7 +128,7 @@ class AnyAttention(Mixer, frozen=True):
         gate, query = self.value_width(model) if model.output_gate else 0, self.query_width(model)
         biases = (h if model.bias else 0) + (query + gate + keys + values if model.bias or model.qkv_bias else 0)
         queries = model.query_rank * (h + 1 + query) if model.query_rank else h * query
-        norms = 2 * model.head_dim if model.qk_norm else 0
+        norms = self._norms(model, query, keys)
         return queries + h * (gate + keys
                               + values) + self.value_width(model) * h + biases + norms + self.indexer_parameters(model)
 

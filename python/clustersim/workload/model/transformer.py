@@ -54,6 +54,7 @@ class Model(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
     bias: bool = False  # of every linear layer
     qkv_bias: bool = False
     qk_norm: bool = False  # a norm of each head's queries and keys
+    qk_norm_whole: bool = False  # of all heads together, so ranks of tensor parallelism add up their sums of squares
     tied: bool = False  # the output layer shares the embedding's weights
     experts: NonNegativeInt = 0  # routed; 0: every layer is dense
     experts_per_token: NonNegativeInt = 0

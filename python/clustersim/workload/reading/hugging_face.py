@@ -279,7 +279,8 @@ def _model(config: _Config, kind: str) -> Model:
         config.get("alibi") else 0,
         gated=gated, norm="layer" if old else "rms",
         # Llama 4 norms queries and keys without weights.
-        qk_norm=bool(norms) and not kind.startswith("llama4"), output_gate=_output_gate(config, kind),
+        qk_norm=bool(norms) and not kind.startswith("llama4"),
+        qk_norm_whole=bool(norms) and config.get("qk_norm_type") == "per_layer", output_gate=_output_gate(config, kind),
         fp8_block=_fp8_block(config),
         tied=bool(config.get("tie_word_embeddings", default=kind.startswith(hugging_face_names.TIED))),
         **_biases(config, kind, old), **_experts(config, kind, layers, ffn), **_sparse(config), **_layer_inputs(config))

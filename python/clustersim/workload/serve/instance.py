@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 MOST_BLOCKS = (1 << 32) - 2
 MOST_COPIES = 1 << 16  # --redundant_experts
+FLOAT32 = 4  # bytes
 DTYPES = ("bfloat16", "fp8", "nvfp4")  # of products
 
 
@@ -230,8 +231,18 @@ class Instance:
     def _mixer(self, kind: "LayerKind") -> "Iterator[Row]":
         """@return rows of the operators that mix the tokens of a layer: attention, or a state"""
         for part, some in operators.mixer_parts(self.model, self.one_token, kind):
-            yield from _latents_together([self._mixing(operator, part, kind) if operator.kind in ("attention", "fused")
-                                          else self._row(operator) for operator in some])
+            rows = [self._mixing(operator, part, kind) if operator.kind in ("attention", "fused")
+                    else self._row(operator) for operator in some]
+            yield from self._squares_added(_latents_together(rows))
+
+    def _squares_added(self, rows: "Sequence[Row]") -> "Iterator[Row]":
+        """@return the rows; where a norm of queries and keys is of all heads together, ranks add up two sums of each
+        token in float32 before it"""
+        for row in rows:
+            if row.kind.startswith("attention") and self.model.qk_norm_whole and self.tp > 1:
+                columns = row.heads.head_dim * (row.heads.heads + row.heads.kv_heads) if row.heads else 0
+                yield Row("qk_squares", "all", "memory", (ELEMENT * columns,), "ALLREDUCE_TP", 2 * FLOAT32)
+            yield row
 
     def _mixing(self, operator: "Operator", part: "Mixer", kind: "LayerKind") -> "Row":
         """@return the row of an operator that reads the keys and values of earlier tokens, or a state in place of
