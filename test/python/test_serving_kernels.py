@@ -18,6 +18,7 @@ sys.path.insert(0, str(REPOSITORY / "python"))
 from clustersim.workload.kernels import experts, gpus, grid, products, serving  # noqa: E402
 from clustersim.workload.model import catalogue  # noqa: E402
 from clustersim.workload.model.operators import Heads  # noqa: E402
+from clustersim.workload.serve import placement  # noqa: E402
 from clustersim.workload.serve.instance import Instance  # noqa: E402
 from clustersim.workload.serve.times import Timed, points  # noqa: E402
 
@@ -183,9 +184,11 @@ def test_rows_have_the_times_of_their_kernels():
     text = "\n".join(row.text() for row in Timed(instance, gpu, 512, 64).rows())
     assert times_of(text, "qkv")[512.0,] == pytest.approx(serving.product_ns(gpu, "fp8", 512, 6144, 4096), rel=1e-3)
     assert max(times_of(text, "qkv")) == (512,) and max(times_of(text, "logits")) == (64,)
-    # Of 2,048 tokens of four replicas, each of which goes to two of eight experts, a rank's two get 1,024.
-    shape = experts.Shape(4096, 14336, 2, 2, 8)
-    assert times_of(text, "experts")[2048.0,] == pytest.approx(experts.time_ns(gpu, "fp8", 1024, shape), rel=1e-3)
+    # Of 2,048 tokens of four replicas, each of which goes to two of eight experts, a rank's two get 1,024, and those of
+    # the fullest rank a little more.
+    shape, most = experts.Shape(4096, 14336, 2, 2, 8), 1024 * placement.by_chance(4096, 4, 1)
+    assert 1024 < most < 1070
+    assert times_of(text, "experts")[2048.0,] == pytest.approx(experts.time_ns(gpu, "fp8", most, shape), rel=1e-3)
     assert not {"expert_up", "expert_activation", "expert_down"} & {line.split()[1] for line in text.splitlines()}
     assert (
         "row dispatch all memory 0 ALLTOALL_EP 16384" in text and "row combine all memory 0 ALLTOALL_EP 16384" in text

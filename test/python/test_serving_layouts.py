@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Layouts of instances that serve: attention by tensor or data parallelism, experts cut or shared out."""
+import collections
 import csv
 import json
 import math
 import pathlib
+import random
+import statistics
 import sys
 
 import pytest
@@ -165,6 +168,23 @@ def test_eplb_copies_the_fullest_expert_and_evens_out_the_ranks():
     # Copies make it 4 / 3 three times: with three each, ranks have 4 / 3 and two others.
     assert placement.fullest(loads, 3, 3) < 1.2
     assert placement.fullest((1.0,) * 8, 4, 0) == 1
+
+
+@pytest.mark.parametrize("choices, ranks, fullest", [(8, 8, 1), (32, 8, 1), (512, 8, 1), (512, 72, 1), (32, 8, 2),
+                                                     (512, 8, 1.3)])
+def test_few_tokens_fill_ranks_unevenly_by_chance(choices, ranks, fullest):
+    """Against the mean over 2,000 draws."""
+    drawn = random.Random(1)
+    weights = [fullest] + [(ranks - fullest) / (ranks - 1)] * (ranks - 1)
+    most = [max(collections.Counter(drawn.choices(range(ranks), weights, k=choices)).values()) for _ in range(2000)]
+    assert placement.by_chance(choices, ranks, fullest) == pytest.approx(statistics.mean(most) * ranks / choices,
+                                                                         rel=0.03)
+
+
+def test_many_tokens_fill_ranks_as_their_loads_say():
+    assert placement.by_chance(1 << 22, 8, 1) == pytest.approx(1, abs=0.003)
+    assert placement.by_chance(1 << 20, 48, 4.76) == pytest.approx(4.76, rel=0.01)
+    assert placement.by_chance(100, 1, 1) == 1
 
 
 def test_ranks_add_up_squares_where_a_norm_is_of_all_heads():

@@ -3,6 +3,7 @@
 that get most tokens."""
 import functools
 import heapq
+import math
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -51,6 +52,34 @@ def fullest(loads: Loads, ranks: int, redundant: int | None) -> float:
     """@return the load of the fullest rank over the mean @param redundant copies that EPLB places; None: no EPLB"""
     found = _in_order(loads, ranks) if redundant is None else _packed(_with_copies(loads, redundant), ranks)
     return max(found) * ranks / sum(loads)
+
+
+SPREAD = 8  # standard deviations beyond which no rank is
+
+
+@functools.lru_cache(4096)
+def by_chance(choices: float, ranks: int, fullest_load: float) -> float:
+    """@return the expected load of the fullest rank over the mean if each of `choices` picks a rank by itself: one rank
+    with `fullest_load` times the mean probability, the others alike. Numbers of choices are taken as Poisson's"""
+    means = choices * fullest_load / ranks, choices * (1 - fullest_load / ranks) / max(ranks - 1, 1)
+    if ranks == 1 or choices <= 0:
+        return fullest_load
+    most = math.ceil(means[0] + SPREAD * math.sqrt(means[0]) + SPREAD)
+    step = max(most // 512, 1)
+    expected = sum(step * (1 - _at_most(x, means[0]) * _at_most(x, means[1]) ** (ranks - 1))
+                   for x in range(0, most, step))
+    return max(expected * ranks / choices, fullest_load)
+
+
+def _at_most(x: int, mean: float) -> float:
+    """@return the probability that a Poisson number is at most x; by the normal distribution where it is large"""
+    if mean > 64:
+        return 0.5 * (1 + math.erf((x + 0.5 - mean) / math.sqrt(2 * mean)))
+    term = total = math.exp(-mean)
+    for number in range(1, x + 1):
+        term *= mean / number
+        total += term
+    return min(total, 1.0)
 
 
 def read(path: str | os.PathLike, experts: int) -> tuple[Loads, ...]:

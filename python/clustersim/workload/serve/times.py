@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from clustersim.workload.kernels import experts, fused, serving, weight_only
 from clustersim.workload.kernels.products import SHORTEST_NS
 from clustersim.workload.model.reach import WHOLE
+from clustersim.workload.serve import placement
 from clustersim.workload.serve.flags import MOST_TOKENS
 from clustersim.workload.serve.instance import Row
 
@@ -171,9 +172,17 @@ class Timed:
         dtype, engine = self._dtype(row), self.engine
         for tokens in points(self.most * self.instance.replicas):
             name = engine.experts if engine else ""
-            found.append((tokens, weight_only.experts_ns(self.gpu, tokens * share, shape, inward, name, row.weight)
-                          if row.weight else experts.time_ns(self.gpu, dtype, tokens * share, shape, inward, name)))
+            rows = tokens * share * self._uneven(tokens)
+            found.append((tokens, weight_only.experts_ns(self.gpu, rows, shape, inward, name, row.weight)
+                          if row.weight else experts.time_ns(self.gpu, dtype, rows, shape, inward, name)))
         return [_line(["tokens"], found)]
+
+    def _uneven(self, tokens: float) -> float:
+        """@return how much fuller the fullest rank is than its share says, because few tokens choose experts by chance.
+        All others wait for it in each layer"""
+        instance = self.instance
+        return placement.by_chance(tokens * instance.model.experts_per_token, instance.ep,
+                                   instance.fullest) / instance.fullest
 
     def _moved(self, row: "Row") -> list[str]:
         """@return the line of a row that moves bytes; no kernel is shorter than SHORTEST_NS"""
