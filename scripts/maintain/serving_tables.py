@@ -18,6 +18,8 @@ heads of each,
 prompts.csv        time of the attention of prompts that go into a cache of 8-bit floats / into one of bfloat16, by
 head_dim (rows; latent attention's
                    is 192) and tokens (columns)
+latent.csv         microseconds of latent attention (DeepSeek's, engines' whole modules) beside its products and its
+attention, by GPU, engine, query heads of a rank (rows) and tokens (columns)
 serving-errors.csv how far all measurements are from the tables: points, median of measured / table's, 10th and 90th
 percentile
 expert-errors.csv  experts' predicted / measured times: median, and the part within 15%, of all measurements by rows of
@@ -37,6 +39,7 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
 
 from clustersim.workload.kernels import experts, gpus, grid, serving  # noqa: E402
+from clustersim.workload.model.operator import Heads  # noqa: E402
 
 N, K = (64, 256, 512, 1024, 2048, 4096, 8192, 16384, 65536), (128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 M = (1, 4, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
@@ -54,6 +57,11 @@ PRECISIONS = ("bfloat16", "fp8", "fp8_block", "nvfp4")
 WIDTHS, GROUPS, CACHED, TOGETHER = (128, 256, 512), (1, 4, 8, 16), (16, 128, 512, 1024, 2048, 4096, 16384, 65536), (1,
     4, 16, 64, 256, 1024, 4096)
 LATENT_HEADS = (16, 32, 64, 128)
+# Of whole modules of latent attention: releases, heads of a rank, the most tokens that count as decoding, the longest
+# sequences, whose own attention does not hide the rest, and the least microseconds.
+MODULES = {"TensorRT-LLM": ("trtllm_*",), "vLLM": ("vllm_0.19.0",)}
+MODULE_AT = tuple(1 << power for power in range(15))
+MODULE_HEADS, MOST_DECODING, LEAST_CACHED, LONGEST, LEAST_US = (8, 16, 32, 64, 128), 64, 32, 1024, 0.1
 
 
 def write_packed(path, header, rows):
@@ -275,6 +283,55 @@ def prompts(gpu, folder):
             yield [gpu.name, head_dim, 1, *(f"{found[tokens]:.3f}" for tokens in TOKENS)]
 
 
+def modules(gpu, folder, system):
+    """@return measured modules of latent attention with the microseconds of their parts, by engine"""
+    mild = gpu.copy(update={"loaded": 1.0})
+    scales = "nvfp4" if gpu.fp4 else "fp8_block"
+    for of in ("generation", "context"):
+        for engine, table in measured(folder, system, f"mla_{of}_module", MODULES):
+            kind = scales if scales in set(table.gemm_type) else "fp8_block"
+            is_decoding, tokens = of == "generation", table.batch_size * (1 if of == "generation" else table.isl)
+            long = (table.step >= LEAST_CACHED) & (table.step <= LONGEST) if is_decoding else table.isl <= LONGEST
+            table = table.assign(tokens=tokens)[
+                long & (table.kv_cache_dtype == "bfloat16") & table.num_heads.isin(MODULE_HEADS)
+                & (table.gemm_type == kind) & tokens.isin(MODULE_AT) & ((tokens <= MOST_DECODING) == is_decoding)
+                & (is_decoding | (table.step == 0))]
+            own = [module_us(mild, engine, of, row) for row in table.itertuples()]
+            yield engine, pd.DataFrame(own, columns=["heads", "tokens", "us", "parts"])
+
+
+def module_us(gpu, engine, of, row):
+    heads, tokens = int(row.num_heads), int(row.tokens)
+    parts = sum(serving.product_ns(gpu, row.gemm_type, tokens, n, k, engine)
+                for n, k in ((2112, 7168), (heads * 192, 1536), (heads * 256, 512), (7168, heads * 128)))
+    parts += (serving.decoding_ns(gpu, "bfloat16", tokens, int(row.step), heads, 1, serving.LATENT, True)
+              if of == "generation" else
+              serving.prompts_ns(gpu, "bfloat16", Heads(1, tokens, heads, heads, 192, 128), tokens, row.isl / 2))
+    return heads, tokens, 1e3 * row.latency, parts / 1e3
+
+
+def latent_rows(gpu, folder, system):
+    """@return rows of latent.csv, and rows of errors: modules against their parts, and with the table's time beside.
+    Engines that were not measured keep their rows."""
+    tables, rows, errors = {}, [], []
+    for engine, table in modules(gpu, folder, system):
+        tables[engine] = pd.concat([*([tables[engine]] if engine in tables else []), table])
+    for engine in MODULES:
+        title = f"latent attention of {engine}"
+        if engine not in tables:
+            rows += kept(serving.LATENT_BESIDE, gpu.name, engine)
+            errors += kept("serving-errors.csv", gpu.name, title)
+            continue
+        table = tables[engine]
+        found = (table.us - table.parts).groupby([table.heads, table.tokens]).median().clip(lower=LEAST_US)
+        whole = filled(found.to_dict(), (MODULE_HEADS, MODULE_AT))
+        rows += [[gpu.name, engine, heads, 1, *(text(whole[heads, at]) for at in MODULE_AT)] for heads in MODULE_HEADS]
+        beside = [whole[key] for key in zip(table.heads, table.tokens)]
+        errors += [error_row(gpu, title, kind, table.us / (table.parts + more))
+                   for kind, more in (("parts alone", 0), ("with the time beside", beside))]
+    return rows, errors
+
+
 def decoding_errors(gpu, table, cache):
     known = np.where(table.width == serving.LATENT, table.group.isin(LATENT_HEADS), table.group <= GROUPS[-1])
     part = table[(table.kv_cache_dtype == cache) & (table.cached >= 128) & known]
@@ -288,7 +345,7 @@ def main():
     parser.add_argument("measurements", type=pathlib.Path)
     parser.add_argument("-o", "--output", type=pathlib.Path, default=REPOSITORY / "python/clustersim/workload/kernels")
     given = parser.parse_args()
-    errors, of_experts, eight_bit = [], [], []
+    errors, of_experts, eight_bit, latent = [], [], [], []
     for name, system in SYSTEMS.items():
         gpu, gemm = gpus.find(name), engine_products(given.measurements, system)
         caches = decoding_rows(given.measurements, system)
@@ -301,6 +358,10 @@ def main():
         errors += product_error_rows(gpu, gemm)
         errors += [error_row(gpu, "decoding", each, decoding_errors(gpu, caches, each)) for each in ("bfloat16", "fp8")
                    if each in set(caches.kv_cache_dtype)]
+        beside, of_modules = latent_rows(gpu, given.measurements, system)
+        latent += beside
+        errors += of_modules
+    write(given.output / serving.LATENT_BESIDE, ["gpu", "engine", "heads", "one", *MODULE_AT], latent)
     write(given.output / "serving-errors.csv", ["gpu", "table", "type", "points", "median", "p10", "p90"], errors)
     write(given.output / "expert-errors.csv", ["gpu", "engine", "experts", "in the table", "less than 1 row", "1 to 4",
                                                "4 to 64", "64 and more"], of_experts)

@@ -301,12 +301,33 @@ def test_wrong_times_name_their_line(tmp_path):
         status=2)
 
 
+@pytest.mark.parametrize("gpu, of, batch, length, measured_us", [
+    ("H200", "decoding", 4, 256, 95.7), ("H200", "decoding", 32, 512, 118), ("H200", "prompts", 8, 1024, 1200),
+    ("H200", "prompts", 1, 512, 180), ("H100", "prompts", 16, 512, 1290)])
+def test_latent_attention_takes_what_vllms_whole_module_takes(gpu, of, batch, length, measured_us):
+    """AIConfigurator's mla_generation_module and mla_context_module of vLLM 0.19: DeepSeek V3's with 16 heads."""
+    own, tokens = unloaded(gpu), batch if of == "decoding" else batch * length
+    parts = sum(serving.product_ns(own, "fp8_block", tokens, n, k, "vLLM")
+                for n, k in ((2112, 7168), (3072, 1536), (4096, 512), (7168, 2048)))
+    parts += (serving.decoding_ns(own, "bfloat16", batch, length, 16, 1, 576, True) if of == "decoding" else
+              serving.prompts_ns(own, "bfloat16", Heads(1, tokens, 16, 16, 192, 128), tokens, length / 2))
+    whole = parts + serving.latent_beside_ns(own, "vLLM", 16, tokens)
+    assert whole == pytest.approx(measured_us * 1e3, rel=0.12) and parts < 0.9 * whole
+
+
+def test_engines_without_a_measured_module_have_none_beside():
+    assert serving.latent_beside_ns(gpus.find("H200"), "SGLang", 16, 4) is None
+    assert serving.latent_beside_ns(gpus.find("A100"), "vLLM", 16, 4) is None
+    assert serving.latent_beside_ns(gpus.find("H20"), "vLLM", 16, 4) == serving.latent_beside_ns(gpus.find("H100"),
+                                                                                             "vLLM", 16, 4)
+
+
 @pytest.mark.others_files
 def test_the_script_makes_the_tables(tmp_path):
     done = run_script([REPOSITORY / "scripts/maintain/serving_tables.py", OTHERS_FILES / "kernels", "-o", tmp_path])
     assert done.returncode == 0, done.stderr
     made = sorted(path.name for path in tmp_path.iterdir())
-    assert len(made) == 7 + 7 + 7 + 3
+    assert len(made) == 7 + 7 + 7 + 4
     for name in made:
         assert grid.rows(tmp_path / name) == grid.rows(name)
         if not name.endswith(".gz"):

@@ -80,8 +80,10 @@ class Steps:
         """@param flags max_num_batched_tokens, max_num_seqs, launch_ns, step_overhead_ns @param sizes numbers of
         sequences with a CUDA graph"""
         self.instance, self.gpu, self.flags, self.sizes, self.machine = instance, gpu, flags, sizes, machine
-        timed = Timed(instance, gpu, int(flags["max_num_batched_tokens"]), int(flags["max_num_seqs"]), engine)
-        self.rows = [(row, _Times(row.times), self._count(row)) for row in beside_kernels(timed.rows(), engine)]
+        most = int(flags["max_num_batched_tokens"])
+        timed = Timed(instance, gpu, most, int(flags["max_num_seqs"]), engine)
+        self.rows = [(row, _Times(row.times), self._count(row))
+                     for row in beside_kernels(timed.rows(), engine, gpu, most)]
         self.collectives: dict[tuple[str, float], list[float]] = {
             (row.collective, row.bytes): [] for row, _, _ in self.rows if row.collective != "NONE"}
         adds = gpu.generation in GENERATIONS and instance.tp > 1

@@ -25,6 +25,7 @@ LATENT = 576  # numbers of a token in the tables' latent caches, DeepSeek's
 # (kernel_tables.py).
 COPIED = 4
 FEWEST = 128  # tokens of a sequence in the tables of attention: with one head, the shortest kernel
+LATENT_BESIDE = "latent.csv"
 
 
 @functools.lru_cache(None)
@@ -121,3 +122,13 @@ def decoding_ns(gpu: "Gpu", cache: str, sequences: int, cached: float, heads: in
     least = decoding_bytes(sequences, cached, kv_heads, width, 1 if cache == "fp8" else 2) / gpu.memory_gbps
     reached = tables[(cache, *map(str, nearest))].at(cached, 1, sequences * kv_heads)
     return max(least / reached, SHORTEST_NS)
+
+
+def latent_beside_ns(gpu: "Gpu", engine: str, heads: int, tokens: float) -> float | None:
+    """@return nanoseconds of an engine's latent attention beside its products and its attention: norms, rotation,
+    absorbed products, joining and copying parts. None where it was not measured
+
+    @param heads of a rank
+    """
+    table = _keyed(LATENT_BESIDE, 2).get((gpu.like or gpu.name, engine))
+    return 1e3 * table.at(heads, 1, tokens) if table else None

@@ -100,15 +100,28 @@ def _reached(row: Row, reach: "Reach", gpu: "Gpu", most: int, sequences: int,
         yield _line(["decoding", decoding], found)
 
 
-def beside_kernels(rows: "Iterable[Row]", engine: "Engine") -> "Iterator[Row]":
+def beside_kernels(rows: "Iterable[Row]", engine: "Engine", gpu: "Gpu", most: int) -> "Iterator[Row]":
     """@return the rows, and rows for the rest of an engine's time: its work on the CPU for each sequence and token, and
-    kernels that it does not fuse with attention"""
+    kernels that it does not fuse with attention @param most tokens of a replica's step"""
     if engine.sequence_ns or engine.token_ns:
         yield Row("host", "first", "linear", (0, engine.token_ns, engine.sequence_ns, 0))
     for row in rows:
-        if engine.extra_kernels and row.kind.startswith("attention") and row.heads:
-            yield Row(f"{row.name}_unfused", row.layers, "linear", (engine.extra_kernels * SHORTEST_NS, 0, 0, 0))
+        if row.kind.startswith("attention") and row.heads:
+            yield from _unfused(row, row.heads.heads, engine, gpu, most)
         yield row
+
+
+def _unfused(row: Row, heads: int, engine: "Engine", gpu: "Gpu", most: int) -> "Iterator[Row]":
+    """@return the row of kernels beside attention: measured ones of latent attention, or the profile's number of short
+    ones"""
+    name = f"{row.name}_unfused"
+    beside = row.latent_width and gpu.kernels == "measured"
+    found = [(tokens, time) for tokens in (points(most) if beside else ())
+             if (time := serving.latent_beside_ns(gpu, engine.products, heads, tokens)) is not None]
+    if found:
+        yield Row(name, row.layers, "memory", (0,), times=(_line(["tokens"], found),))
+    elif engine.extra_kernels:
+        yield Row(name, row.layers, "linear", (engine.extra_kernels * SHORTEST_NS, 0, 0, 0))
 
 
 class Timed:
