@@ -115,6 +115,19 @@ def test_8_bits_have_the_scales_of_the_checkpoint_that_is_served(tmp_path):
             serving.product_ns(gpu, scales, 8, 4096, 4096, name), rel=1e-3)
 
 
+@pytest.mark.parametrize("name, gpu, model, us", [
+    ("vLLM", "H200", "deepseek_v3", 7 + 4 * 2 + 2), ("vLLM", "H100", "qwen3_30b_a3b", 3.3 + 2 * 2),
+    ("SGLang", "H100", "qwen3_30b_a3b", 3.3), ("TensorRT-LLM", "H100", "deepseek_v3", 2),
+    ("vLLM", "B200", "qwen3_30b_a3b", 0)])
+def test_experts_are_chosen_by_kernels_of_their_own(tmp_path, name, gpu, model, us):
+    """vLLM on Hopper chooses 8 of 256 experts with a bias by a kernel of 7 us and four short ones, and adds up the
+    shared experts. TensorRT-LLM's experts, and those of vLLM 0.24 on Blackwell, were measured with the choice."""
+    text = generate(tmp_path, "--model_name", model, "--world_size", 8, "--tp", 4, "--num_layers", 4, "--gpu_type", gpu,
+                    *ONE[6:], "--engine", name)
+    found = [line.split() for line in text.splitlines() if line.startswith("row routing")]
+    assert [float(words[4]) for words in found] == ([pytest.approx(us * 1e3)] if us else [])
+
+
 def test_engines_make_all_latents_by_one_product(tmp_path):
     text = generate(tmp_path, "--model_name", "deepseek_v3", "--world_size", 8, "--tp", 8, "--num_layers", 2,
                     "--gpu_type", "H200", "--dtype", "fp8", *ONE[6:])

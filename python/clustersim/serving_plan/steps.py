@@ -83,7 +83,7 @@ class Steps:
         most = int(flags["max_num_batched_tokens"])
         timed = Timed(instance, gpu, most, int(flags["max_num_seqs"]), engine)
         self.rows = [(row, _Times(row.times), self._count(row))
-                     for row in beside_kernels(timed.rows(), engine, gpu, most)]
+                     for row in beside_kernels(timed.rows(), engine, instance, gpu, most)]
         self.collectives: dict[tuple[str, float], list[float]] = {
             (row.collective, row.bytes): [] for row, _, _ in self.rows if row.collective != "NONE"}
         adds = gpu.generation in GENERATIONS and instance.tp > 1

@@ -221,7 +221,7 @@ def render(given: argparse.Namespace, model: "Model", pools: "Sequence[tuple[str
             lines.append(f"pp_comm {2 * model.hidden}")
         rows = (Timed(pool, gpu, tokens, sequences, served_by, 1 + drafts).rows()
                 if gpu.kernels == "measured" else with_reaches(pool.rows(), gpu, tokens, sequences, 1 + drafts))
-        lines += [row.text() for row in (beside_kernels(rows, served_by, gpu, tokens) if served_by else rows)]
+        lines += [row.text() for row in (beside_kernels(rows, served_by, pool, gpu, tokens) if served_by else rows)]
         first += pool.gpus
     return "\n".join(lines) + "\n", counts
 

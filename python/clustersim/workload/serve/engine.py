@@ -10,6 +10,7 @@ import yaml
 
 from clustersim.errors import InputError, nearest
 from clustersim.pydantic_v1 import pydantic
+from clustersim.workload.kernels.products import SHORTEST_NS
 
 if TYPE_CHECKING:
     from clustersim.workload.kernels.gpus import Gpu
@@ -43,6 +44,9 @@ class Engine(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
     sequence_ns: float
     token_ns: float
     extra_kernels: int
+    topk_ns: dict[str, float]
+    routing_kernels: dict[str, int]
+    shared_kernels: int
     mixed_rows: dict[str, int]
     graphs: list[tuple[int, int, int]]
     most_graphs: dict[int, int]
@@ -53,6 +57,13 @@ class Engine(pydantic.BaseModel, extra=pydantic.Extra.forbid, frozen=True):
     def eight_bits(self, model: "Model") -> str:
         """@return the type of a model's 8-bit floats, by their scales"""
         return "fp8_block" if model.fp8_block and not model.name.startswith(tuple(self.own_fp8)) else "fp8"
+
+    def routing(self, model: "Model", gpu: "Gpu") -> float:
+        """@return nanoseconds of a layer's choice of experts beside the router's product, and of adding up what shared
+        and routed experts return. Experts that were measured on Blackwell begin with the choice"""
+        kind = "bias" if model.router_bias else "softmax"
+        choice = 0 if gpu.fp4 else self.topk_ns[kind] + self.routing_kernels[kind] * SHORTEST_NS
+        return choice + (self.shared_kernels * SHORTEST_NS if model.shared_ffn else 0)
 
     def limit(self, gpu: "Gpu") -> Limit:
         """@return the limits of a server on a GPU"""

@@ -100,15 +100,18 @@ def _reached(row: Row, reach: "Reach", gpu: "Gpu", most: int, sequences: int,
         yield _line(["decoding", decoding], found)
 
 
-def beside_kernels(rows: "Iterable[Row]", engine: "Engine", gpu: "Gpu", most: int) -> "Iterator[Row]":
-    """@return the rows, and rows for the rest of an engine's time: its work on the CPU for each sequence and token, and
-    kernels that it does not fuse with attention @param most tokens of a replica's step"""
+def beside_kernels(rows: "Iterable[Row]", engine: "Engine", instance: "Instance", gpu: "Gpu",
+                   most: int) -> "Iterator[Row]":
+    """@return the rows, and rows for the rest of an engine's time: its work on the CPU for each sequence and token,
+    kernels that it does not fuse with attention, and the choice of experts @param most tokens of a replica's step"""
     if engine.sequence_ns or engine.token_ns:
         yield Row("host", "first", "linear", (0, engine.token_ns, engine.sequence_ns, 0))
     for row in rows:
         if row.kind.startswith("attention") and row.heads:
             yield from _unfused(row, row.heads.heads, engine, gpu, most)
         yield row
+        if row.name == "router" and (routing := engine.routing(instance.model, gpu)):
+            yield Row("routing", row.layers, "linear", (routing, 0, 0, 0))
 
 
 def _unfused(row: Row, heads: int, engine: "Engine", gpu: "Gpu", most: int) -> "Iterator[Row]":
