@@ -40,7 +40,7 @@ def test_a_row_is_the_flags_of_its_source(tmp_path):
                                 "output_tokens": "11", "requests": 20, "max_concurrency": 2}
     assert rows.flags(burst)["rate"] == "inf" and "max_concurrency" not in rows.flags(burst)
     assert [(row.profile, row.load, row.kind) for row in (loop, burst, nim)] == [
-        ("vLLM", "1 to 4", "dense"), ("SGLang", "all at once", "MoE"), ("TensorRT-LLM", "1 to 4", "dense")]
+        ("vLLM", "2 to 16", "dense"), ("SGLang", "saturated", "MoE"), ("TensorRT-LLM", "2 to 16", "dense")]
     assert burst.published == {"rate": 500}
     assert (nim.is_steady, rows.flags(nim)["requests"], loop.is_steady) == (True, 30, False)
     mixed = rows.read(written(tmp_path, LOOP.replace("a blog", "gpustack/gpustack docs/x.md")))[0]

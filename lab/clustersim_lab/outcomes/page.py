@@ -45,26 +45,29 @@ Servers with an engine's profile
 
 Published times and rates of servers, and the same servers simulated as a user would (``lab/servers.py``): the published model, GPUs, types, lengths and users,
 and ``--engine`` with all that its profile stands for (:doc:`../howto/inference`). Ratios are simulated over published. Users in a closed loop wait for
-their answer before they ask again; *all at once* are bursts, whose requests arrive together. Times are medians, as the sources say, but means of NIM's rows,
+their answer before they ask again. A server is *saturated* with more than 64 of them, or if all requests arrive at once. Times are medians, as the sources say, but means of NIM's rows,
 which are measured when the loop has settled: there the second half of ten requests of each user counts. Closed loops of ShareGPT have exponential lengths with
 the published means.
 
 A row that *informs* a constant of its profile is in the second table, and in no summary. *Family* are rows of the same model and engine as one that informs;
-the others are *apart* from all constants.
+the others are *apart* from all constants. No row of a model with experts informs anything: what its layers take comes from kernels that others measured.
 
 .. include:: servers-table.inc
 
 :download:`servers.csv <../data/servers.csv>` has every row with its published and simulated figures and its source. As far as it is known:
 
-- Times per token of dense models are right, of few users and of bursts, in three engines, in 16 and 8 bits.
+- Times per token of dense models are right, of few users and of bursts, in three engines, in 16 and 8 bits. Bursts of DeepSeek R1 are, too.
 - **GPUStack's rows of Qwen3 14B and 32B are simulated on an H100 PCIe**, although their pages say H100, and one of them SXM. Their latencies between tokens,
   which no row is scored by, say so: 43.4 ms for the 64 GB of weights that one or two sequences of Qwen3 32B read, in vLLM and in SGLang. That is 1.5 TB/s;
   an H100 SXM has 3.35. A100s with 2.04 TB/s take 48.6 to 51.6 ms in the same lab, and an H100PCIe 41 here. Steps of 8,192 tokens of Qwen3 14B take 0.58 s
   there and 0.49 s here: products in a loop of minutes may lose more of 350 W than in the loop that ``loaded`` is from.
-- **MiniMax on vLLM** is twice too fast, with attention by DP and by TP. Its rows are of an experiment (InferenceX, ``token_position_decode_slo``) that computes
-  prompts at 22,000 tokens per second on eight H200, 3% of their peak, and in which a token takes less time with 48 users than with 16. No source says what
-  else its server did. With DP, ranks of vLLM agree on the tokens of each step beforehand, which is not modelled.
-- **Few users of DeepSeek R1** wait 19 ms for a token, here 15. Products of vLLM without DeepGEMM (:doc:`kernels`) are a third of what was missing.
+- **MiniMax on vLLM** is too fast, with attention by DP and by TP. Its rows are of an experiment (InferenceX, ``token_position_decode_slo``, whose page warns of
+  errors) that computes prompts at 22,000 tokens per second on eight H200, 3% of their peak. A token takes as long with 64 users as with 16, and less with 48 users
+  than with 16: as if each step with a prompt took some 150 ms more, however long the prompt. DeepGEMM's grouped products may be a part of that: they double the
+  time per token of ten users of MiniMax M2 on H100s (vllm-project/recipes pull request 112: 32 and 16 ms), and no table has them. With DP, ranks of vLLM agree on
+  the tokens of each step beforehand, which is not modelled.
+- **Few users of DeepSeek R1** wait 19 ms for a token, here 16. Each layer lacks as much, 50 us. Known parts of that are tuned shapes of experts that
+  came after 0.11 (vllm pull request 28992), and copies that pad the rows of products (issue 28427).
 - **First tokens** of NIM with five users come later here than there: its prompts wait for one another less.
 """
 LEFT_OUT = """\

@@ -21,10 +21,11 @@ def tables(frame: pd.DataFrame) -> str:
     """@return the summaries and every row, as reStructuredText"""
     text = ".. Written by lab/servers.py --update; do not edit.\n\n"
     cells = [(each["group"], each["value"], NAMES[str(each["measure"])], each["rows"], f"{each['median']:.2f}",
-              f"{each['least']:.2f} to {each['most']:.2f}", percent(float(str(each["within"]))))
+              f"{each['least']:.2f} to {each['most']:.2f}", percent(float(str(each["within"]))),
+              percent(float(str(each["within 20%"]))))
              for each in card.summaries(frame)]
-    text += list_table(("group", "", "measure", "rows", "median", "range", f"within {percent(WITHIN)}"), cells,
-                       (12, 16, 22, 8, 10, 18, 14))
+    text += list_table(("group", "", "measure", "rows", "median", "range", f"within {percent(WITHIN)}", "within 20 %"),
+                       cells, (14, 16, 20, 8, 10, 16, 14, 14))
     rows = [(escape(f"{row['engine']}, {row['model']}, {row['gpus']} {row['gpu']}, {row['dtype']}, TP {row['tp']}, EP "
                     f"{row['ep']}"), row["users"] or f"{row['requests']} at once",
              _length(row["prompt"], row["output"]), row["standing"],

@@ -11,8 +11,8 @@ from clustersim.workload.serve import engine
 # The first words of a row's engine, and the profile that stands for it.
 PROFILES = {"vLLM": "vLLM", "SGLang": "SGLang", "NIM": "TensorRT-LLM", "TensorRT-LLM": "TensorRT-LLM"}
 INFORMS, FAMILY, APART = "informs", "family", "apart"  # what a row has to do with the constants of its profile
-BURST = "all at once"
-USERS = ((4, "1 to 4"), (32, "5 to 32"), (1 << 31, "above 32"))  # under way at a time, at most
+SATURATED = "saturated"  # more users than have a place at a time, or all requests at once
+USERS = ((1, "1"), (16, "2 to 16"), (64, "17 to 64"), (1 << 31, SATURATED))  # under way at a time, at most
 # GenAI-Perf measures windows when rates have settled, the start left out, and says means of times. Other sources say
 # medians (vllm bench serve, InferenceX's own script).
 STEADY = ("NIM",)
@@ -68,7 +68,7 @@ class Row:
     @property
     def load(self) -> str:
         """@return how many requests are under way"""
-        return next(name for most, name in USERS if self.users <= most) if self.users else BURST
+        return next(name for most, name in USERS if self.users <= most) if self.users else SATURATED
 
     @property
     def kind(self) -> str:
