@@ -76,7 +76,7 @@ Left out, as far as it is known:
 - With keys and values of 16 bits, Qwen3 235B A22B on eight H100 would come out at 1.01 of the published rate of E760, since the cache would hold half as many
   sequences. The source leaves the type of the cache to the checkpoint, and TensorRT-LLM's references of accuracy have its 8-bit checkpoint with an 8-bit cache
   alone (``tests/integration/defs/accuracy/references/gsm8k.yaml``), as it is simulated. Experts whose fullest rank gets 1.5 times the mean
-  (``--moe_imbalance zipf:0.7``) make it 1.30 instead of 1.45.
+  (``--moe_imbalance zipf:0.7``) make it 1.30 instead of 1.44.
 - In E761, steps take 32 ms; at the published rate as many sequences would take 43 ms. AllGather and ReduceScatter of NCCL take 1.2 ms longer than the
   simulated exchanges (AIConfigurator's measurements), and experts of a power law's popularity (exponent 1.2) take 1.2 ms longer than
   equal ones. The rest may be the work of the server's CPU between steps: no measurement of that is published.
