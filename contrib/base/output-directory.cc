@@ -34,6 +34,7 @@ constexpr auto RESULTS =
                                      "instances.csv",
                                      "caches.csv",
                                      "classes.csv",
+                                     "scaling.csv",
                                      "timeline.json",
                                      "links.csv",
                                      "pauses.csv",

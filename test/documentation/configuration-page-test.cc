@@ -10,6 +10,7 @@
 #include "astra-frontend/model/inference/cache/cache-results.h"
 #include "astra-frontend/model/inference/class-results.h"
 #include "astra-frontend/model/inference/input/serving-config.h"
+#include "astra-frontend/model/inference/instance-scaling.h"
 #include "astra-frontend/model/inference/serving-results.h"
 #include "astra-frontend/model/system/remote-memory.h"
 #include "astra-frontend/model/system/system-config.h"
@@ -138,6 +139,7 @@ TEST(TablesOfColumns, ListExactlyTheColumnsOfTheWriters)
     ExpectFile("columns/instances.csv", AstraSim::DescribeInstanceColumns());
     ExpectFile("columns/caches.csv", AstraSim::DescribeCacheColumns());
     ExpectFile("columns/classes.csv", AstraSim::DescribeClassColumns());
+    ExpectFile("columns/scaling.csv", AstraSim::DescribeScalingColumns());
     ExpectFile("columns/passes.csv", AstraSim::DescribePassColumns());
     ExpectFile("columns/pauses.csv", ns3::DescribePauseColumns());
     ExpectFile("columns/transfers.csv", AstraSim::DescribeTransferColumns());

@@ -37,8 +37,8 @@ ttft_us,3.0,3.0,3.0,3.0,3.0
 e2e_us,6.0,6.0,6.0,6.0,6.0
 requests,1.0,,,,
 """
-INSTANCES = """instance,role,tp,pp,dp,ep,steps,busy_us,utilization,prompt_tokens,output_tokens,mean_sequences,preemptions,blocks,peak_blocks,mean_blocks
-0,colocated,1,1,1,1,2,5.0,0.5,512,2,1.0,0,100,33,3.0
+INSTANCES = """instance,role,tp,pp,dp,ep,held_us,starts,steps,busy_us,utilization,prompt_tokens,output_tokens,mean_sequences,preemptions,blocks,peak_blocks,mean_blocks
+0,colocated,1,1,1,1,10.0,0,2,5.0,0.5,512,2,1.0,0,100,33,3.0
 """
 TIMELINE = """[
 {"ph":"M","pid":0,"name":"process_name","args":{"name":"rank 0"}},

@@ -110,6 +110,12 @@ class BatchScheduler : public ServingReplica
     /// under way first, then as they would have begun
     std::vector<Sequence*> Fail(TimePs now);
 
+    /// The blocks on its GPUs that no sequence uses are lost.
+    void ForgetCache()
+    {
+        m_blocks.ForgetIdle();
+    }
+
     /// @return when the next sequence has moved to or from the host; nothing if none moves
     std::optional<TimePs> GetNextWake(TimePs now) const;
 

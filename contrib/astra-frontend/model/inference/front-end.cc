@@ -55,6 +55,13 @@ FrontEnd::Add(Sequence& sequence, TimePs now)
     m_atHand.emplace(ns3::AddPs(m_each, m_work), &sequence);
 }
 
+void
+FrontEnd::SetServers(uint32_t servers, TimePs now)
+{
+    Advance(now);
+    m_servers = servers;
+}
+
 std::optional<TimePs>
 FrontEnd::GetNext() const
 {

@@ -37,6 +37,9 @@ class FrontEnd
     /// @p sequence has arrived at @p now; borrowed.
     void Add(Sequence& sequence, TimePs now);
 
+    /// There are @p servers from @p now on.
+    void SetServers(uint32_t servers, TimePs now);
+
     /// @return when the next request is parsed, or ready, if no other arrives before
     std::optional<TimePs> GetNext() const;
 

@@ -127,6 +127,10 @@ PrivateLinks::ClaimPool(const ServingConfig& config, const ServingInstance& inst
             Claim(instance.JobRankAt(place), holder, KV_CACHE_PURPOSE, SEVERAL);
             Claim(holder, instance.JobRankAt(place), KV_CACHE_PURPOSE, SEVERAL);
         }
+        for (const uint32_t store : config.weightsStore)
+        {
+            Claim(store, instance.JobRankAt(place), 0, SEVERAL);
+        }
     }
 }
 

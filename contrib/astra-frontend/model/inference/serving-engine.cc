@@ -70,7 +70,7 @@ ServingEngine::ServingEngine(const ServingConfig& config)
             {
                 const auto& known =
                     m_replicas.emplace_back(instance.GetScheduler(replica), config.reportInterval);
-                m_targets.push_back({{number, replica}, &known, 0});
+                m_replicaTargets.push_back({{number, replica}, &known, 0});
             }
         }
     }
@@ -86,6 +86,17 @@ ServingEngine::ServingEngine(const ServingConfig& config)
     }
     m_feed = std::make_unique<RequestFeed>(m_sequences, config.maxConcurrency);
     m_frontEnd = std::make_unique<FrontEnd>(config.frontEndWork, config.frontEndLatency, answering);
+    if (config.pools.front().autoscale.IsGiven())
+    {
+        m_scaling = std::make_unique<InstanceScaling>(
+            config,
+            m_instances,
+            InstanceScaling::Hooks{[this](uint32_t jobRank) -> Sys& { return *m_systems[jobRank]; },
+                                   [this] { ChooseTargets(); },
+                                   [this] { FinishRanks(); }},
+            GetPipelineLayer() - 1);
+    }
+    ChooseTargets();
     if (config.IsDisaggregated())
     {
         m_transfers = std::make_unique<CacheTransfers>(
@@ -151,6 +162,7 @@ ServingEngine::Bind(const std::vector<int>& ranks)
         check(pool.ranks, pool.line);
     }
     check(m_config.remoteCache.ranks, 0);
+    check(m_config.weightsStore, 0);
     m_networkRanks = ranks;
     m_systems.resize(ranks.size());
     m_ranks.resize(ranks.size());
@@ -193,6 +205,34 @@ ServingEngine::Start(Sys& clock)
         m_clock = &clock;
         AwaitRequests();
         ScheduleFailures();
+        if (m_scaling)
+        {
+            m_scaling->Start(clock);
+        }
+    }
+}
+
+void
+ServingEngine::ChooseTargets()
+{
+    m_targets.clear();
+    uint32_t instances = 0; // each has a front end
+    for (const RequestRouter::Target& target : m_replicaTargets)
+    {
+        const uint32_t number = target.place.instance;
+        if (!m_instances[number]->HasFailed() && (!m_scaling || m_scaling->Serves(number)))
+        {
+            instances += target.place.replica == 0;
+            m_targets.push_back(target);
+        }
+    }
+    if (m_scaling)
+    {
+        m_frontEnd->SetServers(instances, m_clock ? m_clock->Now() : 0);
+    }
+    if (m_scaling && m_clock)
+    {
+        AwaitRequests(); // those in the front end are through at other times
     }
 }
 
@@ -292,6 +332,10 @@ ServingEngine::Drop(Sequence& sequence)
         m_instances[sequence.prefill.instance]
             ->GetScheduler(sequence.prefill.replica)
             .Withdraw(sequence, m_clock->Now());
+        if (m_scaling)
+        {
+            m_scaling->RequestEnded(sequence.prefill.instance);
+        }
     }
     m_results.RequestDropped(sequence);
     if (Sequence* held = m_gateway.Ended(sequence))
@@ -326,9 +370,7 @@ void
 ServingEngine::Fail(ServingInstance& instance)
 {
     instance.Fail();
-    std::erase_if(m_targets, [&instance](const RequestRouter::Target& target) {
-        return target.place.instance == instance.GetNumber();
-    });
+    ChooseTargets();
     for (uint32_t replica = 0; replica < instance.GetPool().dp; ++replica)
     {
         for (Sequence* sequence : instance.GetScheduler(replica).Fail(m_clock->Now()))
@@ -482,6 +524,10 @@ ServingEngine::End(Sequence& sequence, ServingInstance& instance, uint32_t repli
     sequence.finished = now;
     instance.GetScheduler(replica).Remove(sequence, now);
     m_results.RequestEnded(sequence, m_clock->get_observer());
+    if (m_scaling)
+    {
+        m_scaling->RequestEnded(instance.GetNumber());
+    }
     if (Sequence* held = m_gateway.Ended(sequence))
     {
         Forward(*held);
@@ -504,7 +550,21 @@ ServingEngine::Settle(const Sequence& sequence)
 void
 ServingEngine::FinishAll()
 {
+    for (const auto& instance : m_instances)
+    {
+        const TimePs whole = m_clock->Now() - m_config.requests.front().arrival;
+        instance->SetHeld(m_scaling ? m_scaling->GetHeld(instance->GetNumber()) : whole);
+    }
     m_results.Finish(m_instances, m_remote.get(), m_clock->Now(), m_clock->get_observer());
+    if (!m_scaling || m_scaling->Finish())
+    {
+        FinishRanks();
+    }
+}
+
+void
+ServingEngine::FinishRanks()
+{
     const auto finish = [this] { std::ranges::for_each(m_ranks, &ServingRank::Finish); };
     m_remote ? m_remote->WhenIdle(finish) : finish();
 }

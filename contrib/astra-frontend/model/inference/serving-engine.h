@@ -8,6 +8,7 @@
 #include "cache-transfers.h"
 #include "front-end.h"
 #include "gateway.h"
+#include "instance-scaling.h"
 #include "private-links.h"
 #include "request-feed.h"
 #include "serving-instance.h"
@@ -105,6 +106,8 @@ class ServingEngine
     /// Schedule SendRequests() for the next request that users send or the front end has ready.
     void AwaitRequests();
     static void SendRequests(void* engine);
+    /// Find out which replicas requests go to.
+    void ChooseTargets();
     void ScheduleFailures();
     static void FailNext(void* engine);
     void Fail(ServingInstance& instance);
@@ -123,15 +126,18 @@ class ServingEngine
     void CacheComplete(Sequence& sequence);
     void End(Sequence& sequence, ServingInstance& instance, uint32_t replica);
     void FinishAll();
+    void FinishRanks();
 
     const ServingConfig& m_config;
     std::vector<std::unique_ptr<StepCost>> m_costs; ///< by pool
     std::unique_ptr<RemoteCache> m_remote;          ///< null: there is none
     std::vector<std::unique_ptr<ServingInstance>> m_instances;
-    std::deque<StaleReplica> m_replicas;          ///< as the router knows them
-    std::vector<RequestRouter::Target> m_targets; ///< replicas that requests go to
-    std::vector<InstanceFailure> m_failures;      ///< the next one last
+    std::deque<StaleReplica> m_replicas;                 ///< as the router knows them
+    std::vector<RequestRouter::Target> m_replicaTargets; ///< all of these
+    std::vector<RequestRouter::Target> m_targets;        ///< those that requests go to now
+    std::vector<InstanceFailure> m_failures;             ///< the next one last
     std::unique_ptr<RequestRouter> m_router;
+    std::unique_ptr<InstanceScaling> m_scaling;  ///< null: all instances serve all the time
     std::unique_ptr<CacheTransfers> m_transfers; ///< null where instances are colocated
     std::unique_ptr<PrivateLinks> m_links;       ///< null until GetPrivateLinks()
     ServingResults m_results;

@@ -12,6 +12,7 @@
 
 #include "ns3/collective-types.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -59,6 +60,8 @@ struct InstanceTotals
     uint64_t promptTokens{0};
     uint64_t outputTokens{0};
     uint64_t sequences{0}; ///< summed over steps
+    uint32_t starts{0};    ///< by autoscaling
+    TimePs held{0};        ///< time in which it had its GPUs, known at the end
     TimePs inSteps{0};     ///< summed over steps that have ended
     TimePs computation{0}; ///< of that, ServingStep::computation
 };
@@ -126,6 +129,31 @@ class ServingInstance
     bool HasFailed() const
     {
         return m_hasFailed;
+    }
+
+    /// @return whether it has no requests
+    bool IsIdle() const
+    {
+        return std::ranges::all_of(m_schedulers, [](const BatchScheduler& each) {
+            return each.CountRunning() + each.CountWaiting() == 0;
+        });
+    }
+
+    /// It stops: the blocks that it keeps for later requests are lost.
+    void ForgetCache()
+    {
+        std::ranges::for_each(m_schedulers, &BatchScheduler::ForgetCache);
+    }
+
+    void CountStart()
+    {
+        ++m_totals.starts;
+    }
+
+    /// Tell for how long it had its GPUs.
+    void SetHeld(TimePs held)
+    {
+        m_totals.held = held;
     }
 
     /// @name for its ranks

@@ -213,6 +213,13 @@ InstanceColumns()
         {"ep",
          "ranks of a group that exchanges tokens",
          [](Of each) { return each.instance.GetPool().ep; }},
+        {"held_us",
+         "time in which it had its GPUs: the run, or with ``autoscale`` from starts to stops",
+         [](Of each) { return Microseconds(each.instance.GetTotals().held); },
+         6},
+        {"starts",
+         "number of times that ``autoscale`` started it",
+         [](Of each) { return each.instance.GetTotals().starts; }},
         {"steps", "number of its steps", [](Of each) { return each.instance.GetTotals().steps; }},
         {"busy_us",
          "time in which at least one step was under way",
@@ -368,7 +375,8 @@ ServingResults::WriteRates(TimePs now, RunObserver& observer)
         m_summary += fmt::format("{:.1f}% of the prompts' tokens were in a cache already\n",
                                  100 * cachedShare);
     }
-    WriteCosts(seconds, observer);
+    WriteCosts(observer);
+    single("gpu_hours", m_gpuHours);
     single("requests", static_cast<double>(m_requests));
     single("duration_us", seconds * 1e6);
     single("concurrency", concurrency);
@@ -378,22 +386,15 @@ ServingResults::WriteRates(TimePs now, RunObserver& observer)
 }
 
 void
-ServingResults::WriteCosts(double seconds, RunObserver& observer)
+ServingResults::WriteCosts(RunObserver& observer)
 {
-    constexpr double SECONDS_PER_HOUR = 3600;
     constexpr double MILLION = 1e6;
-    double gpus = 0;
-    for (const InstancePool& pool : m_config.pools)
-    {
-        gpus += static_cast<double>(pool.ranks.size());
-    }
-    const double hours = gpus * seconds / SECONDS_PER_HOUR;
     const auto write = [&](const char* name, double perHour, const char* unit) {
         if (perHour == 0 || m_outputTokens == 0)
         {
             return;
         }
-        const double each = perHour * hours * MILLION / static_cast<double>(m_outputTokens);
+        const double each = perHour * m_gpuHours * MILLION / static_cast<double>(m_outputTokens);
         observer.WorkloadResult("inference", fmt::format("{},{:.6f},,,,", name, each));
         m_summary += fmt::format("{:.3f} {} per million output tokens\n", each, unit);
     };
@@ -407,6 +408,12 @@ ServingResults::Finish(const std::vector<std::unique_ptr<ServingInstance>>& inst
                        TimePs now,
                        RunObserver& observer)
 {
+    constexpr double PS_PER_HOUR = 3600e12;
+    for (const auto& instance : instances)
+    {
+        m_gpuHours +=
+            instance->CountRanks() * static_cast<double>(instance->GetTotals().held) / PS_PER_HOUR;
+    }
     observer.WorkloadResult("inference", "metric,mean,p50,p90,p99,max");
     m_summary =
         fmt::format("{:>12} {:>14} {:>14} {:>14} {:>14}\n", "", "mean", "p50", "p90", "p99");

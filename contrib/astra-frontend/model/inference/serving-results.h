@@ -62,8 +62,8 @@ class ServingResults
     /// @param ofUsers the times that users see, else those of phases
     void WriteTimes(bool ofUsers, RunObserver& observer);
     void WriteRates(TimePs now, RunObserver& observer);
-    /// Of all GPUs of the instances, for the whole time.
-    void WriteCosts(double seconds, RunObserver& observer);
+    /// Of the GPUs that instances had, for the time that they had them.
+    void WriteCosts(RunObserver& observer);
     void WriteInstances(const std::vector<std::unique_ptr<ServingInstance>>& instances,
                         TimePs now,
                         RunObserver& observer) const;
@@ -76,6 +76,7 @@ class ServingResults
     std::vector<std::vector<double>> m_times; ///< of requests, in microseconds, by kind of time
     ClassResults m_classes;
     uint64_t m_requests{0};
+    double m_gpuHours{0};
     uint64_t m_promptTokens{0};
     uint64_t m_cachedTokens{0}; ///< of those, in a cache when their request began
     uint64_t m_outputTokens{0};

@@ -13,9 +13,9 @@ from clustersim.workload.flags.parser import Parser, checked_name
 from clustersim.workload.kernels import gpus
 from clustersim.workload.plan import precision
 from clustersim.workload.result.written import Workload, write_facts
-from clustersim.workload.serve import engine, layout, placement, quantization, tiers
+from clustersim.workload.serve import engine, layout, placement, quantization, scaling, tiers
 from clustersim.workload.serve.flags import (
-    COUNTS, POOL, RANDOM, REQUESTS, SERVING, SPECULATION, TIERS, check, draw_as_benchmarks, values_of)
+    COUNTS, POOL, RANDOM, REQUESTS, SCALING, SERVING, SPECULATION, TIERS, check, draw_as_benchmarks, values_of)
 from clustersim.workload.serve.instance import DTYPES, Instance
 from clustersim.workload.serve.times import Timed, beside_kernels, with_reaches
 
@@ -79,7 +79,7 @@ def make_parser() -> "Parser":
     kernel_flags.add_operator_dtype(group)
     exchange_flags.add_imbalance(group)
     for title, keys in (("requests", {**REQUESTS, **COUNTS, **RANDOM}), ("serving", SERVING), ("each instance", POOL),
-                        ("caches outside the GPUs", TIERS),
+                        ("caches outside the GPUs", TIERS), ("autoscaling", SCALING),
                         ("speculative decoding", SPECULATION)):
         group = parser.add_argument_group(title)
         for key, flag in keys.items():
@@ -197,6 +197,7 @@ def render(given: argparse.Namespace, model: "Model", pools: "Sequence[tuple[str
     lines += _kept_lines(given, model, pools)
     lines += _lines(given, [key for key in POOL if key != "num_gpu_blocks"])
     lines += tiers.lines(given, pools)
+    lines += scaling.lines(given, pools[0][1])
     drafts = int(given.speculative_tokens or 0)
     if drafts:
         share = given.draft_share or f"{1 / model.layers:.6g}"
@@ -306,7 +307,8 @@ def _write(given: argparse.Namespace) -> Workload:
     facts = {"model": model.name, "parameters": model.parameters(), "active_parameters": model.active_parameters(),
              "gpu_type": gpu.name, "engine": given.engine, "kernels": gpu.kernels,
              "quantization": given.quantization or "none", "all_reduce": _all_reduce(served_by, pools, gpu, own),
-             "world_size": sum(pool.gpus for _, pool in pools) + int(given.remote_cache_gpus or 0),
+             "world_size": sum(pool.gpus for _, pool in pools) + int(given.remote_cache_gpus or 0)
+             + int(given.weights_store_gpus or 0),
              "pools": [{"role": role, "gpu_type": own.get(role, gpu).name, "gpus": pool.gpus, "tp": pool.tp,
                         "pp": pool.pp, "dp": pool.replicas, "ep": pool.ep, "blocks": count,
                         "cache_bytes_per_token_and_rank": pool.kept.of_fullest(pool),

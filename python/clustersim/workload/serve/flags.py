@@ -174,6 +174,21 @@ TIERS = {
     "remote_cache_latency_ns": _real("nanoseconds of a look-up in the pool (default: 0)", 0, 9e15),
     "cache_load": _one_of("how blocks come to the GPUs from there: each layer before it is computed (layers, default), "
                           "or all before the prompt's first step (whole)", "layers", "whole")}
+# Instances that start and stop with the load. The weights of one are as many bytes as its model has (scaling.py).
+SCALING = {
+    "autoscale": Flag('"concurrency N", "queue N" or "kv_use SHARE": the number of instances follows the load, so that '
+                      "each has N requests, N that wait, or that share of its cache in use, as Kubernetes' autoscaler "
+                      "does it (default: all serve all the time)",
+                      lambda value: len(value.split()) == 2 and value.split()[0] in ("concurrency", "queue", "kv_use")
+                      and _is_real(value.split()[1], 1e-9, 1e18), '"concurrency N", "queue N" or "kv_use SHARE"'),
+    "min_instances": _whole("instances that always serve (default: 1)"),
+    "autoscale_interval_s": _real("seconds between decisions (default: 15)", 1e-9, 1e6),
+    "scale_down_window_s": _real("as many instances stay as were wanted at some time in so many seconds (default: 300)",
+                                 0, 1e6),
+    "startup_s": _real("seconds from the start of an instance, or the arrival of its weights, to its first request "
+                       "(default: 0)", 0, 1e6),
+    "weights_store_gpus": _whole("ranks after all others, whose NICs send the weights to instances that start (default: "
+                                 "none, the network carries no weights)", most=1 << 20)}
 # Of `vllm bench serve`, for its random requests.
 RANDOM = {
     "random_range_ratio": Flag("tokens of prompts and outputs are drawn evenly from (1 - X) to (1 + X) of their number",
@@ -222,7 +237,7 @@ def values_of(given: argparse.Namespace, key: str) -> list[str]:
 
 def check(given: argparse.Namespace) -> None:
     """@raise InputError if the simulator would refuse what the flags say"""
-    for key, flag in {**REQUESTS, **COUNTS, **SERVING, **POOL, **TIERS, **SPECULATION}.items():
+    for key, flag in {**REQUESTS, **COUNTS, **SERVING, **POOL, **TIERS, **SPECULATION, **SCALING}.items():
         for value in values_of(given, key):
             if not flag.is_valid(value):
                 raise InputError(f'--{key} "{value[:60]}" is not valid; expected {flag.expected}')
@@ -230,6 +245,9 @@ def check(given: argparse.Namespace) -> None:
     if given.fail_instance and given.decode_gpus:
         raise InputError("--fail_instance is modelled for instances that both prefill and decode; expected "
                          "--world_size")
+    if given.autoscale and (given.decode_gpus or given.fail_instance):
+        raise InputError("--autoscale is modelled for instances that both prefill and decode, and none of which fails; "
+                         "expected --world_size, and no --fail_instance")
     drawn = ("requests", "rate", *COUNTS)
     if given.trace is None:
         missing = [key for key in drawn if getattr(given, key) is None
@@ -255,6 +273,7 @@ def _check_partners(given: argparse.Namespace) -> None:
                               ("turn_tokens", "turns", given.turns),
                               ("think_ms", "turns or --max_concurrency", given.turns or given.max_concurrency),
                               ("swap_gbps", "preemption_mode swap", given.preemption_mode == "swap"),
+                              *((key, "autoscale", given.autoscale) for key in SCALING if key != "autoscale"),
                               ("acceptance", "speculative_tokens", given.speculative_tokens is not None),
                               ("draft_share", "speculative_tokens", given.speculative_tokens is not None),
                               *((f"{tier}_cache_{key}", f"{tier}_cache_gb", getattr(given, f"{tier}_cache_gb"))

@@ -377,14 +377,17 @@ class Instance:
 
     # -- memory
 
+    def weights_of_stage(self, stage: int) -> float:
+        """@return bytes of the weights of a rank of a pipeline stage"""
+        layers, ends = memory.stage_operators(self.model, self.one_token, stage)
+        return sum(self.weight_bytes(operator) for operator in [*(o for layer in layers for o in layer), *ends])
+
     def blocks(self, gpu: "Gpu", utilization: float, block_size: int, batch_tokens: int, sequences: int) -> int:
         """@return blocks of the cache on the GPU with the least room, as vLLM counts them @raise InputError: none"""
         room, kept = gpu.memory_bytes * utilization, self.kept
         found = []
         for stage, own in enumerate(self.stages()):
-            operators_of, ends = memory.stage_operators(self.model, self.one_token, stage)
-            weights = sum(self.weight_bytes(operator)
-                          for operator in [*(o for layer in operators_of for o in layer), *ends])
+            weights = self.weights_of_stage(stage)
             states = sequences * sum(kept.states[own])
             free = room - weights - states - self._activations(batch_tokens, sequences)
             found.append(int(free * kept.parts // (block_size * sum(kept.tokens[own]))) if sum(kept.tokens[own])

@@ -113,6 +113,16 @@ class KvBlockPool
         }
     }
 
+    /// The contents of blocks that nobody uses are lost.
+    void ForgetIdle()
+    {
+        for (const uint64_t content : m_idle)
+        {
+            m_named.erase(content);
+        }
+        m_idle.clear();
+    }
+
     /// @return blocks in use, on average over time from 0 to @p now
     double GetMean(TimePs now) const
     {

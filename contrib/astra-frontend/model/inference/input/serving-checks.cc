@@ -247,6 +247,53 @@ CheckFailures(const ServingConfig& config)
     }
 }
 
+void
+CheckAutoscale(const ServingConfig& config, const std::set<uint32_t>& serving)
+{
+    const InstancePool& pool = config.pools.front();
+    const AutoscaleConfig& its = pool.autoscale;
+    if ((its.weightBytes > 0) != !config.weightsStore.empty())
+    {
+        Fail(config,
+             pool.line,
+             "one of weights_bytes and weights_store is missing",
+             "both, with autoscale, or neither");
+    }
+    if (!its.IsGiven())
+    {
+        return;
+    }
+    if (pool.role != InstanceRole::Colocated || !config.failures.empty())
+    {
+        Fail(config,
+             pool.line,
+             "autoscale is not modelled for instances that prefill or decode, or that fail",
+             "colocated instances, without fail_instance");
+    }
+    if (its.least > pool.CountInstances())
+    {
+        Fail(config,
+             pool.line,
+             "min_instances " + std::to_string(its.least) + " of " +
+                 std::to_string(pool.CountInstances()) + " instances",
+             "at most those that there are");
+    }
+    if (its.metric == AutoscaleConfig::Metric::KvUse && pool.blocks == UINT32_MAX)
+    {
+        Fail(config, pool.line, "autoscale kv_use without a limit of blocks", "num_gpu_blocks");
+    }
+    for (const uint32_t rank : config.weightsStore)
+    {
+        if (serving.contains(rank))
+        {
+            Fail(config,
+                 0,
+                 "rank " + std::to_string(rank) + " serves, and stores weights",
+                 "ranks that serve nothing");
+        }
+    }
+}
+
 /// Why a request cannot be served.
 struct Misfit
 {
@@ -307,6 +354,7 @@ CheckServingPools(const ServingConfig& config)
     }
     CheckTiers(config, seen);
     CheckFailures(config);
+    CheckAutoscale(config, seen);
 }
 
 void

@@ -4,6 +4,7 @@
 #ifndef SERVING_CONFIG_H
 #define SERVING_CONFIG_H
 
+#include "autoscale-config.h"
 #include "operator-times.h"
 #include "request-class.h"
 
@@ -205,6 +206,7 @@ struct InstancePool
     std::vector<uint32_t> captureSizes; ///< of CUDA graphs, in decoding sequences, ascending
     TimePs stepOverhead{0};
     Speculation speculation;
+    AutoscaleConfig autoscale;
     uint64_t pipelineBytesPerToken{0};
     std::optional<GpuRoofline> gpu;
     std::vector<OperatorRow> rows;
@@ -303,6 +305,7 @@ struct ServingConfig
     std::vector<RequestClass> classes;
     AdmissionLimits admission;
     RemoteCacheConfig remoteCache;
+    std::vector<uint32_t> weightsStore; ///< ranks that starting instances get weights from
     TimePs reportInterval{0}; ///< of replicas to routers; 0: routers know the present state
     std::vector<InstanceFailure> failures;
     double gpuHour{0};  ///< price of a GPU for an hour; 0: not known

@@ -29,6 +29,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 namespace AstraSim
@@ -112,6 +113,23 @@ ParseFailure(std::string_view text)
     }
     return InstanceFailure{static_cast<uint32_t>(*instance),
                            static_cast<TimePs>(std::llround(*seconds * PS_PER_SECOND))};
+}
+
+/// @return what the number of instances follows, and the target of each instance
+std::optional<std::pair<AutoscaleConfig::Metric, double>>
+ParseAutoscale(std::string_view text)
+{
+    using enum AutoscaleConfig::Metric;
+    const std::size_t blank = text.find(' ');
+    const std::string_view name = text.substr(0, blank);
+    const auto metric = name == "concurrency" ? Concurrency
+                        : name == "queue"     ? Queue
+                        : name == "kv_use"    ? KvUse
+                                              : None;
+    const auto target = blank == std::string_view::npos
+                            ? std::nullopt
+                            : ns3::RealWithin(text.substr(blank + 1), LEAST_REAL, MOST_REAL);
+    return metric == None || !target ? std::nullopt : std::optional(std::pair(metric, *target));
 }
 
 /// Reads one INFERENCE file. Keys of instances belong to the pool that the last line `instances`
@@ -348,6 +366,10 @@ class ServingReader
              "time of a look-up in the pool, before its holders send",
              false,
              withoutPool},
+            {"weights_store",
+             ns3::Parsed(config.weightsStore, ParseRankList, "a list such as 0,2,4-7"),
+             "ranks that send weights to instances that start, by turns; they serve nothing. Needs "
+             "``weights_bytes``"},
             {"fail_instance",
              ns3::RowValue{"INSTANCE SECONDS",
                            [&config](std::string_view text) {
@@ -423,6 +445,9 @@ class ServingReader
         const auto decodes = [&pool] {
             return pool.role == InstanceRole::Decode ? "with instances decode" : "";
         };
+        const auto unscaled = [&pool] {
+            return pool.autoscale.IsGiven() ? "" : "without autoscale";
+        };
         const auto without = [](const LocalTierConfig& tier, const char* why) {
             return [&tier, why] { return tier.blocks > 0 ? "" : why; };
         };
@@ -491,6 +516,46 @@ class ServingReader
              "all of its blocks, and other sequences go on",
              false,
              [this] { return m_config.HasTiers() ? "" : "without a cache outside the GPUs"; }},
+            {"autoscale",
+             ns3::RowValue{"concurrency, queue or kv_use, and a number above 0",
+                           [&pool](std::string_view text) {
+                               const auto read = ParseAutoscale(text);
+                               std::tie(pool.autoscale.metric, pool.autoscale.target) =
+                                   read.value_or(std::pair{AutoscaleConfig::Metric::None, 0.0});
+                               return read.has_value();
+                           }},
+             "the number of instances follows the load, as Kubernetes' HorizontalPodAutoscaler has "
+             "it: of n instances, ceil(n x mean / target) are wanted, and n while mean / target is "
+             "within 0.9 to 1.1. ``concurrency``: requests of an instance; ``queue``: those of "
+             "them "
+             "that wait; ``kv_use``: share of its blocks in use. Colocated instances alone "
+             "(all instances serve all the time)"},
+            {"min_instances",
+             ns3::Whole(pool.autoscale.least, 1, UINT32_MAX),
+             "instances that serve from the beginning, and never stop",
+             false,
+             unscaled},
+            {"autoscale_interval_s",
+             ns3::Scaled(pool.autoscale.interval, AutoscaleConfig::SECOND, 1, "seconds above 0"),
+             "time between decisions",
+             false,
+             unscaled},
+            {"scale_down_window_s",
+             ns3::Scaled(pool.autoscale.window, AutoscaleConfig::SECOND, 0, "seconds"),
+             "as many instances stay as were wanted at some time in this window",
+             false,
+             unscaled},
+            {"startup_s",
+             ns3::Scaled(pool.autoscale.startup, AutoscaleConfig::SECOND, 0, "seconds"),
+             "time of an instance from its start, or from the arrival of its weights, to its first "
+             "request",
+             false,
+             unscaled},
+            {"weights_bytes",
+             ns3::Whole(pool.autoscale.weightBytes, 1, uint64_t{1} << 50),
+             "that each rank of an instance that starts gets from the ``weights_store`` (0)",
+             false,
+             unscaled},
             {"step_overhead_ns", Nanoseconds(pool.stepOverhead), "time before each step"},
             {"launch_ns",
              Nanoseconds(pool.launch),
