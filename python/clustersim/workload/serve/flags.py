@@ -138,15 +138,13 @@ SERVING = {
                           "(default: none)", lambda value: len(value.split()) == 2 and _is_whole(
                               value.split()[0], 0, MOST) and _is_real(value.split()[1], 0, 1e6),
                           '"INSTANCE SECONDS", such as "0 30"'),
-    "request_class": Flag('classes of requests, each a text such as "chat share: 3 ttft_limit_ms: 500 max_running: 8": '
-                          "its name; its share of the requests that are drawn (a trace has a column class); its own "
-                          "ttft_limit_ms:, tpot_limit_ms:, e2e_limit_ms: and priority:; most requests that instances "
-                          "have (max_running:) and that wait (max_queued:) at a time (default: none)", _is_class,
-                          '"NAME PROPERTY: VALUE...", such as "chat share: 3 ttft_limit_ms: 500"', True),
+    "request_class": Flag("classes of requests, each a text: name, share: of the requests that are drawn (a trace has a "
+                         "column class), ttft_limit_ms:, tpot_limit_ms:, e2e_limit_ms:, priority:, and most requests "
+                         "that instances have (max_running:) and that wait (max_queued:) at a time (default: none)",
+                         _is_class, '"NAME PROPERTY: VALUE...", such as "chat share: 3 ttft_limit_ms: 500"', True),
     "max_queued": _whole("most requests that wait for their first step; further ones are refused (default: no limit)",
                          0),
-    "max_predicted_ttft_ms": _milliseconds("a request whose first token is predicted to take longer is refused "
-                                           "(default: none)"),
+    "max_predicted_ttft_ms": _milliseconds("most predicted time to the first token, else refused (default: none)"),
     "max_wait_ms": _milliseconds("a request that has waited so long for its first step is dropped (default: none)"),
     "gpu_hour": _real("price of a GPU for an hour, for the cost of a million tokens (default: none)"),
     "gpu_watts": _real("watts of a GPU with its part of the rest, for the energy of a million tokens (default: none)"),
@@ -176,19 +174,16 @@ TIERS = {
                           "or all before the prompt's first step (whole)", "layers", "whole")}
 # Instances that start and stop with the load. The weights of one are as many bytes as its model has (scaling.py).
 SCALING = {
-    "autoscale": Flag('"concurrency N", "queue N" or "kv_use SHARE": the number of instances follows the load, so that '
-                      "each has N requests, N that wait, or that share of its cache in use, as Kubernetes' autoscaler "
-                      "does it (default: all serve all the time)",
-                      lambda value: len(value.split()) == 2 and value.split()[0] in ("concurrency", "queue", "kv_use")
+    "autoscale": Flag("number of instances by load, as Kubernetes' autoscaler has it: each has N requests, N that wait, "
+                      "or that share of its cache in use (default: all serve all the time)",
+                      lambda value: bool(re.fullmatch("(concurrency|queue|kv_use) [^ ]+", value))
                       and _is_real(value.split()[1], 1e-9, 1e18), '"concurrency N", "queue N" or "kv_use SHARE"'),
     "min_instances": _whole("instances that always serve (default: 1)"),
     "autoscale_interval_s": _real("seconds between decisions (default: 15)", 1e-9, 1e6),
-    "scale_down_window_s": _real("as many instances stay as were wanted at some time in so many seconds (default: 300)",
-                                 0, 1e6),
-    "startup_s": _real("seconds from the start of an instance, or the arrival of its weights, to its first request "
-                       "(default: 0)", 0, 1e6),
-    "weights_store_gpus": _whole("ranks after all others, whose NICs send the weights to instances that start (default: "
-                                 "none, the network carries no weights)", most=1 << 20)}
+    "scale_down_window_s": _real("seconds in which no more instances may have been wanted (default: 300)", 0, 1e6),
+    "startup_s": _real("seconds from an instance's start, or its weights, to its first request (default: 0)", 0, 1e6),
+    "weights_store_gpus": _whole("ranks after all others that send weights to instances that start (default: none)",
+                                 most=1 << 20)}
 # Of `vllm bench serve`, for its random requests.
 RANDOM = {
     "random_range_ratio": Flag("tokens of prompts and outputs are drawn evenly from (1 - X) to (1 + X) of their number",

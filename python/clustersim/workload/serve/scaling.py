@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def lines(given: argparse.Namespace, pool: "Instance") -> list[str]:
-    """@return lines of the file @param pool its instances; the ranks of the store follow those of the remote cache"""
+    """@return lines of the file; ranks of the store follow those of the remote cache"""
     found = [f"{key} {getattr(given, key)}" for key in SCALING
              if key != "weights_store_gpus" and getattr(given, key) is not None]
     if given.weights_store_gpus:
