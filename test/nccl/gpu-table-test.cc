@@ -212,6 +212,9 @@ TEST(GpuTable, CostsOfMessagesCountAboveTheirLimit)
         EXPECT_EQ(CopyTimeOf(host, 1000, 1).latency, 4'000'000);
         EXPECT_EQ(CopyTimeOf(host, 1000, 1).busy, 4'000'000 + 800'000);
         EXPECT_EQ(CopyTimeOf(host, 1001, 1).latency, 20'000'000);
+        LaneTimes merged = host;
+        merged.messageBytes = 1000;
+        EXPECT_EQ(CopyTimeOf(merged, 4000, 1).latency, 4 * 4'000'000) << "of four messages";
         EXPECT_EQ(CopyTimeOf(host, 1001, 1).busy, 20'000'000);
     }
     // Without costs of its own, those of the network count, unless the user gives a latency.

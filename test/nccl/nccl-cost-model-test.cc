@@ -1277,6 +1277,7 @@ TEST(NcclOptions, RefuseIllegalValuesOfEveryVariable)
         {"NCCL_CROSS_NIC", {"3"}, "2, 1 or 0"},
         {"AS_NV_CHANNELS", {"0", "129"}, "channels from 1 to 128"},
         {"AS_RING_CHANNELS", {"0", "129"}, "channels from 1 to 128"},
+        {"AS_RING_STEPS_PER_MESSAGE", {"0", "4097"}, "steps from 1 to 4096"},
         {"NCCL_MIN_NCHANNELS", {"0", "129"}, "channels from 1 to 128"},
         {"NCCL_MAX_NCHANNELS", {"0", "129"}, "channels from 1 to 128"},
         {"NCCL_NCHANNELS_PER_NET_PEER", {"0", "129"}, "channels from 1 to 128"},

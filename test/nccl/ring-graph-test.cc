@@ -360,6 +360,63 @@ TEST(RingGraph, ASingleByteGoesRoundAndNothingSendsNothing)
     EXPECT_EQ(sent(0), 0U);
 }
 
+// A merged lane carries the same bytes, and no message waits for one of the same number or later.
+TEST(RingGraph, MessagesOfSeveralStepsCarryTheBytesOfAllOfThem)
+{
+    for (const auto op :
+         {CollectiveOp::AllReduce, CollectiveOp::AllGather, CollectiveOp::ReduceScatter})
+    {
+        for (const uint32_t ranks : {2U, 3U, 16U, 129U})
+        {
+            for (const uint64_t bytes : {uint64_t{1} << 20, (uint64_t{5} << 30) + 48})
+            {
+                RingLayout layout = MakeLayout(2);
+                CollectiveRequest request;
+                request.op = op;
+                request.bytes = bytes;
+                const GroupShape shape(FirstRanks(ranks), MachineModel());
+                const RingGraph each(request, shape, layout);
+                layout.stepsPerMessage = 16;
+                const RingGraph merged(request, shape, layout);
+                const uint64_t messages = merged.GetOutbound(1, 1).messages;
+                EXPECT_LE(messages, each.GetOutbound(1, 1).messages);
+                EXPECT_EQ(messages, merged.GetInbound(1, 1).messages);
+                uint64_t sum = 0;
+                uint64_t needed = 0;
+                for (uint64_t message = 0; message < messages; ++message)
+                {
+                    const auto position = merged.Locate(1, message);
+                    EXPECT_LE(position.steps, 16U);
+                    EXPECT_TRUE(position.steps == 1 || (message > 0 && message + 1 < messages));
+                    sum += merged.GetBytes(1, 1, message);
+                    const uint64_t needs = merged.GetNeeds(1, 1, message, 1);
+                    EXPECT_LE(needed, needs) << "of the message before";
+                    EXPECT_LE(needs, message) << "it has been sent before this one";
+                    needed = needs;
+                }
+                uint64_t expected = 0;
+                for (uint64_t message = 0; message < each.GetOutbound(1, 1).messages; ++message)
+                {
+                    expected += each.GetBytes(1, 1, message);
+                }
+                EXPECT_EQ(sum, expected) << ranks << " ranks, " << bytes << " bytes";
+            }
+        }
+    }
+}
+
+TEST(RingGraph, StepsOfProtocolsWithFlagsStayMessages)
+{
+    RingLayout layout = MakeLayout(1, NcclProtocol::Ll128);
+    layout.stepsPerMessage = 16;
+    CollectiveRequest request;
+    request.op = CollectiveOp::AllGather;
+    request.bytes = 1 << 20;
+    const RingGraph graph(request, GroupShape(FirstRanks(16), MachineModel()), layout);
+    EXPECT_FALSE(graph.MergesSteps());
+    EXPECT_EQ(graph.Locate(0, 7).steps, 1U);
+}
+
 namespace
 {
 

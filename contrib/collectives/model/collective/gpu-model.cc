@@ -15,17 +15,24 @@ namespace AstraSim
 CopyTime
 CopyTimeOf(const LaneTimes& lane, uint64_t bytes, double wireInflation, uint64_t message)
 {
-    const TimePs latency = lane.HasLatency(message) ? lane.latency : 0;
+    const double parts = // that it stands for
+        lane.messageBytes
+            ? std::max(1.0, static_cast<double>(bytes) / static_cast<double>(lane.messageBytes))
+            : 1;
+    const auto ofAll = [parts](TimePs each) {
+        return parts == 1 ? each : ns3::RoundToPs(static_cast<double>(each) * parts);
+    };
+    const TimePs latency = lane.HasLatency(message) ? ofAll(lane.latency) : 0;
     if (lane.rateCapBps == 0)
     {
         const double wireBytes = static_cast<double>(bytes) * wireInflation;
         CopyTime start{latency, 0, 0};
         for (const SlowStart& slow : lane.slowStarts)
         {
-            if (slow.Applies() && wireBytes > static_cast<double>(slow.above))
+            if (slow.Applies() && wireBytes > parts * static_cast<double>(slow.above))
             {
                 const bool isFirst = message < lane.connections || slow.again < 0;
-                const TimePs more = isFirst ? slow.latency : slow.again;
+                const TimePs more = ofAll(isFirst ? slow.latency : slow.again);
                 start.latency = ns3::AddPs(latency, more);
                 start.busy = slow.occupies
                                  ? ns3::AddPs(more, ns3::TruncateToPs(slow.psPerByte * wireBytes))

@@ -60,7 +60,10 @@ struct LaneTimes
     /// Messages that may be on their way at once; 0 for the graph's slots. 1: the GPU copies one by
     /// one (NVLink). More than the graph's: both ends have a buffer, as across a network.
     uint32_t slots{0};
-    TimePs latency{0};      ///< software latency of each message
+    TimePs latency{0}; ///< software latency of each message
+    /// A longer message stands for several of so many bytes, and has the latencies of all; 0: each
+    /// stands for itself.
+    uint64_t messageBytes{0};
     uint64_t rateCapBps{0}; ///< the channel's copy speed, bit/s; 0 for no limit
     /// Number of first messages that have the latency; that of later ones passes while the GPU
     /// works on others. NONE: all messages have it.

@@ -44,15 +44,64 @@ RingGraph::RingGraph(const CollectiveRequest& request,
                      layout.protocol == NcclProtocol::Simple),
       m_inBlocks(request.op != CollectiveOp::AllReduce),
       m_steps((m_inBlocks ? 1 : 2) * (shape.GetRanks() - 1)),
-      m_maxChunk(SizesOf(layout).chunk),
+      m_mostSteps(layout.protocol == NcclProtocol::Simple ? layout.stepsPerMessage : 1),
+      m_loopChunk(SizesOf(layout).chunk),
+      m_maxChunk(m_loopChunk * FindMergedLoops(request.bytes, layout)),
+      m_sliceMessages(m_steps),
       m_minSlice(SizesOf(layout).minSlice),
       m_full(ShapeOf(m_maxChunk * GetRanks())),
       m_rings(shape, GetSplit().GetChannels(), layout.crossNic)
 {
+    MergeSteps(static_cast<uint32_t>(m_mostSteps * m_loopChunk / m_maxChunk));
     for (uint32_t channel = 0; channel < GetSplit().GetChannels(); ++channel)
     {
         m_channels.push_back(ShapeOfChannel(channel));
     }
+}
+
+uint64_t
+RingGraph::FindMergedLoops(uint64_t bytes, const RingLayout& layout) const
+{
+    if (m_mostSteps == 1)
+    {
+        return 1;
+    }
+    // A ring takes about half a message longer than its steps do, so those at the ends, of one step
+    // of merged loops, are to be no more than a hundredth of it.
+    constexpr uint64_t LEAST_MESSAGES = 100;
+    const uint64_t loops = DivideUp(bytes, m_loopChunk * GetRanks() * layout.channels);
+    return std::clamp<uint64_t>(m_steps * loops / LEAST_MESSAGES,
+                                1,
+                                std::min<uint64_t>(loops, m_mostSteps));
+}
+
+void
+RingGraph::MergeSteps(uint32_t most)
+{
+    if (most <= 1)
+    {
+        return;
+    }
+    std::vector<uint32_t> messages; // their steps
+    std::vector<uint32_t> last;
+    uint32_t left = m_steps;
+    for (uint32_t steps = 1; steps < most && 2 * steps <= left; steps *= 2)
+    {
+        messages.push_back(steps);
+        last.push_back(steps);
+        left -= 2 * steps;
+    }
+    for (; left > 0; left -= messages.back())
+    {
+        messages.push_back(std::min(left, most));
+    }
+    messages.insert(messages.end(), last.rbegin(), last.rend());
+    m_firstSteps.push_back(0);
+    for (const uint32_t steps : messages)
+    {
+        m_firstSteps.push_back(m_firstSteps.back() + steps);
+    }
+    m_sliceMessages = static_cast<uint32_t>(messages.size());
 }
 
 RingGraph::LoopShape
@@ -77,7 +126,7 @@ RingGraph::ShapeOfChannel(uint32_t channel) const
     }
     const uint64_t loop = m_maxChunk * GetRanks();
     shape.fullLoops = (shape.bytes - 1) / loop;
-    shape.perFullLoop = static_cast<uint64_t>(m_steps) * m_full.slices;
+    shape.perFullLoop = static_cast<uint64_t>(m_sliceMessages) * m_full.slices;
     shape.last = ShapeOf(shape.bytes - shape.fullLoops * loop);
     return shape;
 }
@@ -93,7 +142,14 @@ RingGraph::Locate(uint32_t channel, uint64_t message) const
     const auto within =
         static_cast<uint32_t>(message - (isLast ? beforeLast : loop * shape.perFullLoop));
     // A chunk has one slice or two.
-    return {loop, slices == 2 ? within / 2 : within, slices == 2 ? within % 2 : 0, slices};
+    const uint32_t place = slices == 2 ? within / 2 : within;
+    const uint32_t slice = slices == 2 ? within % 2 : 0;
+    if (m_firstSteps.empty())
+    {
+        return {loop, place, slice, slices};
+    }
+    const uint32_t first = m_firstSteps[place];
+    return {loop, first, slice, slices, m_firstSteps[place + 1] - first};
 }
 
 uint32_t
@@ -136,6 +192,14 @@ RingGraph::GetSlices(uint32_t channel) const
     return shape.fullLoops ? m_full.slices : std::max(1U, shape.last.slices);
 }
 
+uint64_t
+RingGraph::GetSliceBytes(uint32_t channel, bool ofMergedLoops) const
+{
+    const ChannelShape& shape = m_channels[channel];
+    const uint64_t chunk = shape.fullLoops ? m_full.chunk : shape.last.chunk;
+    return DivideUp(ofMergedLoops ? chunk : std::min(chunk, m_loopChunk), GetSlices(channel));
+}
+
 bool
 RingGraph::ServesNetwork(uint32_t rank, uint32_t channel) const
 {
@@ -153,13 +217,22 @@ uint64_t
 RingGraph::GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const
 {
     const Position position = Locate(outbound, message);
-    const uint32_t chunk = ChunkOf(PlaceOf(rank, outbound), position.step);
-    return SliceRange(outbound, position, chunk).second;
+    const uint32_t place = PlaceOf(rank, outbound);
+    uint64_t bytes = 0;
+    for (uint32_t step = position.step; step < position.step + position.steps; ++step)
+    {
+        bytes += SliceRange(outbound, position, ChunkOf(place, step)).second;
+    }
+    return bytes;
 }
 
 std::optional<Payload>
 RingGraph::GetPayload(uint32_t rank, uint32_t outbound, uint64_t message) const
 {
+    if (!m_firstSteps.empty())
+    {
+        return std::nullopt; // of several chunks
+    }
     const Position position = Locate(outbound, message);
     const uint32_t chunk = ChunkOf(PlaceOf(rank, outbound), position.step);
     const auto [offset, bytes] = SliceRange(outbound, position, chunk);
@@ -175,9 +248,10 @@ RingGraph::GetLane(uint32_t rank, uint32_t index, bool outbound) const
     const ChannelShape& shape = m_channels[index];
     const uint32_t peer = outbound ? m_rings.NextOf(rank, index) : m_rings.PreviousOf(rank, index);
     Lane lane = Connect(peer, index, ConnType::Ring);
-    lane.messages = shape.bytes == 0 ? 0
-                                     : shape.fullLoops * shape.perFullLoop +
-                                           static_cast<uint64_t>(m_steps) * shape.last.slices;
+    lane.messages = shape.bytes == 0
+                        ? 0
+                        : shape.fullLoops * shape.perFullLoop +
+                              static_cast<uint64_t>(m_sliceMessages) * shape.last.slices;
     return lane;
 }
 
@@ -195,7 +269,7 @@ RingGraph::GetOwnCopy(uint32_t rank, uint32_t inbound, uint64_t message) const
 {
     const Position position = Locate(inbound, message);
     const uint32_t previous = m_rings.PreviousOf(rank, inbound);
-    if (position.step + 1 != m_steps ||
+    if (position.step + position.steps != m_steps ||
         (!CopiesFrom(rank, previous) && !TakesWords() && !ServesNetwork(rank, inbound)))
     {
         return std::nullopt;

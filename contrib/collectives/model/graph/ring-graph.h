@@ -18,9 +18,10 @@ namespace AstraSim
 /// The layout of rings.
 struct RingLayout : ChannelLayout
 {
-    bool crossNic{true};      ///< see RingOrder()
-    uint64_t chunkGrain{16};  ///< chunks of an AllReduce are multiples of it
-    bool copiesAcross{false}; ///< whether blocks read and write data between servers
+    bool crossNic{true};         ///< see RingOrder()
+    uint64_t chunkGrain{16};     ///< chunks of an AllReduce are multiples of it
+    bool copiesAcross{false};    ///< whether blocks read and write data between servers
+    uint32_t stepsPerMessage{1}; ///< steps of Simple that a message stands for, at most
 };
 
 /**
@@ -31,6 +32,10 @@ struct RingLayout : ChannelLayout
  * successor as one or two slices (network messages), each when the slice of step j - 1 has arrived
  * (NCCL src/device/all_reduce.h runRing, all_gather.h, reduce_scatter.h; buffer and chunk sizes:
  * src/init.cc, src/enqueue.cc).
+ *
+ * A message may stand for several steps (RingLayout::stepsPerMessage): it has the bytes of all, and
+ * waits for the message with the steps before. Ranks then meet less often, at coarser times. The
+ * first and the last messages of a loop stand for few steps, so that ends stay sharp.
  */
 class RingGraph : public ChannelGraph
 {
@@ -64,6 +69,15 @@ class RingGraph : public ChannelGraph
         return m_channels[channel].fullLoops ? m_channels[channel].perFullLoop : 0;
     }
 
+    /// @return whether messages may stand for several steps
+    bool MergesSteps() const
+    {
+        return m_mostSteps > 1;
+    }
+
+    /// @return bytes of a slice of one step. @param ofMergedLoops if loops are merged, of all
+    uint64_t GetSliceBytes(uint32_t channel, bool ofMergedLoops) const;
+
     /// @return whether a rank's block, with both its neighbours in other servers, does nothing but
     /// serve the network
     bool ServesNetwork(uint32_t rank, uint32_t channel) const;
@@ -77,7 +91,8 @@ class RingGraph : public ChannelGraph
         uint64_t loop;
         uint32_t step;
         uint32_t slice;
-        uint32_t slices; ///< of each chunk in this loop
+        uint32_t slices;   ///< of each chunk in this loop
+        uint32_t steps{1}; ///< that the message stands for, with `step` the first
     };
 
     /// @return the position of a message of a channel
@@ -114,6 +129,10 @@ class RingGraph : public ChannelGraph
         LoopShape last;
     };
 
+    /// @return the loops whose data go together @param bytes of the collective
+    uint64_t FindMergedLoops(uint64_t bytes, const RingLayout& layout) const;
+    /// Fill m_firstSteps. @param most steps of a message
+    void MergeSteps(uint32_t most);
     LoopShape ShapeOf(uint64_t bytes) const;
     ChannelShape ShapeOfChannel(uint32_t channel) const;
     Lane GetLane(uint32_t rank, uint32_t index, bool outbound) const override;
@@ -121,9 +140,14 @@ class RingGraph : public ChannelGraph
     CollectiveOp m_op;
     uint64_t m_chunkGrain;
     bool m_copiesAcross;
-    bool m_inBlocks; ///< a chunk is of one rank's block; else all cut the same data
-    uint32_t m_steps;
-    uint64_t m_maxChunk;
+    bool m_inBlocks;      ///< a chunk is of one rank's block; else all cut the same data
+    uint32_t m_steps;     ///< of a loop
+    uint32_t m_mostSteps; ///< that a message may stand for, those of merged loops included
+    uint64_t m_loopChunk; ///< most bytes of a chunk of one loop
+    uint64_t m_maxChunk;  ///< the same of merged loops
+    /// Of each message of a slice in a loop, and the end; empty if each has one step.
+    std::vector<uint32_t> m_firstSteps;
+    uint32_t m_sliceMessages; ///< messages of a slice in a loop
     uint64_t m_minSlice;
     LoopShape m_full; ///< of loops of the full size
     RingOrders m_rings;

@@ -335,6 +335,10 @@ class NcclVariables
         return {
             {"AS_NV_CHANNELS", channels(options.nvChannels), "of collectives within a server"},
             {"AS_RING_CHANNELS", channels(options.ringChannels), "of those between servers"},
+            {"AS_RING_STEPS_PER_MESSAGE",
+             ns3::Whole(options.ringSteps, 1, 4096, "steps"),
+             "steps of a ring of Simple that are simulated as one message, at most (1: as NCCL): "
+             "see :doc:`../howto/speed`"},
             {"NCCL_MIN_NCHANNELS",
              channels(options.minChannels),
              "minimum, except of NVLS and NVLS-Tree"},

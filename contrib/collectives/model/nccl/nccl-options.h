@@ -51,6 +51,7 @@ struct NcclOptions : LibraryOptions
     uint32_t maxChannels{0};             ///< NCCL_MAX_NCHANNELS; 0: none
     uint32_t nvChannels{0};              ///< AS_NV_CHANNELS, in a server; 0: NCCL's
     uint32_t ringChannels{0};            ///< AS_RING_CHANNELS, between servers; 0: NCCL's
+    uint32_t ringSteps{1};               ///< AS_RING_STEPS_PER_MESSAGE
     /// NCCL_P2P_NET_CHUNKSIZE, NCCL_P2P_NVL_CHUNKSIZE and NCCL_P2P_PCI_CHUNKSIZE: bytes of a step
     /// of sends and receives between pairs in groups of several nodes, of one, and of one without
     /// NVLinks.

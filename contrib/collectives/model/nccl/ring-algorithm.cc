@@ -119,6 +119,7 @@ MakeRing(const NcclOptions& options,
     auto layout = LayoutOf<RingLayout>(options, plan);
     layout.crossNic = options.crossNic;
     layout.chunkGrain = plan.Of<RingPlan>().chunkGrain;
+    layout.stepsPerMessage = options.ringSteps;
     layout.copiesAcross = plan.speeds.blockGBps > 0;
     auto graph = std::make_shared<const RingGraph>(request, shape, layout);
     return {graph, std::make_shared<const RingTimes>(graph, plan.speeds, options.sendLatency)};

@@ -41,6 +41,11 @@ RingTimes::GetTimes(uint32_t rank, uint32_t index, bool outbound, const Lane& la
     {
         times.withLatency = static_cast<uint32_t>(inLoop);
     }
+    if (m_graph->MergesSteps())
+    {
+        const bool onceAround = HasOwnLatency() && inOneNode;
+        times.messageBytes = m_graph->GetSliceBytes(index, onceAround);
+    }
     const double wordsGBps = GetSpeeds().channelGBps * PassesPerStep(m_graph->GetOp());
     const bool sendsWords =
         HasOwnLatency() && wordsGBps > 0 && GetProtocol() != NcclProtocol::Simple;
@@ -70,7 +75,8 @@ RingTimes::GetTimes(uint32_t rank, uint32_t index, bool outbound, const Lane& la
 uint32_t
 RingTimes::GetSendAccesses(uint32_t rank, uint32_t outbound, uint64_t message) const
 {
-    const uint32_t step = m_graph->Locate(outbound, message).step;
+    const RingGraph::Position position = m_graph->Locate(outbound, message);
+    const uint32_t step = position.step + position.steps / 2; // those in the middle pass on
     if (GetProtocol() == NcclProtocol::Simple)
     {
         return SendAccesses(m_graph->GetOp(), m_graph->GetRanks(), step);
