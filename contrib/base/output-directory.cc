@@ -83,10 +83,10 @@ Matches(std::string_view name, std::string_view pattern)
 bool
 IsResult(const std::string& name, const std::vector<std::string>& others)
 {
-    return std::find(RESULTS.begin(), RESULTS.end(), name) != RESULTS.end() ||
+    return std::ranges::find(RESULTS, name) != RESULTS.end() ||
            std::ranges::any_of(NUMBERED_RESULTS,
                                [&name](auto pattern) { return Matches(name, pattern); }) ||
-           std::any_of(others.begin(), others.end(), [&name](const std::string& other) {
+           std::ranges::any_of(others, [&name](const std::string& other) {
                return fs::path(other).filename() == name;
            });
 }
@@ -152,7 +152,7 @@ OutputDirectory::FilesThat(const auto& isMeant) const
             files.push_back(name);
         }
     }
-    std::sort(files.begin(), files.end());
+    std::ranges::sort(files);
     return files;
 }
 

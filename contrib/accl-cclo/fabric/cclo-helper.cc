@@ -19,13 +19,8 @@
 namespace ns3
 {
 
-namespace
-{
-
 constexpr const char* PROTOCOLS =
     "expected ns3::CcloRdmaEngine, ns3::CcloUdpEngine, ns3::CcloTcpEngine, or a subclass";
-
-} // namespace
 
 CcloHelper::CcloHelper(Ptr<RdmaFabric> fabric)
     : m_fabric(fabric),

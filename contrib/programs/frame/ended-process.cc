@@ -13,12 +13,7 @@
 namespace AstraSim
 {
 
-namespace
-{
-
 constexpr uint64_t EXITING_FLAG = 0x4; ///< PF_EXITING, in the flags of proc(5)'s stat
-
-} // namespace
 
 bool
 HasProcessEnded(int64_t pid)

@@ -4,6 +4,7 @@
 #include "ns3-flags.h"
 
 #include "huge-pages.h"
+#include "program-flags.h"
 
 #include "ns3/attribute-default.h"
 #include "ns3/config.h"
@@ -239,7 +240,7 @@ RefuseIdle(const Ns3Flag& flag)
     }
     for (const IdleDefault& idle : IDLE_DEFAULTS)
     {
-        if (std::any_of(meant.begin(), meant.end(), [&](const std::string& each) {
+        if (std::ranges::any_of(meant, [&](const std::string& each) {
                 return idle.name.ends_with("::") ? each.starts_with(idle.name) : each == idle.name;
             }))
         {
@@ -385,10 +386,8 @@ AttributesHelp(const std::string& name)
     TypeId type;
     if (!TypeId::LookupByNameFailSafe(name, &type))
     {
-        throw InputError("command line",
-                         0,
-                         "--PrintAttributes: '" + name + "' is not a class of ns-3",
-                         "a TypeId such as ns3::RdmaDcqcn");
+        AstraSim::RefuseFlag("--PrintAttributes: '" + name + "' is not a class of ns-3",
+                             "a TypeId such as ns3::RdmaDcqcn");
     }
     std::string text;
     VisitAttributes(type, [&](TypeId each, std::size_t i) {

@@ -5,9 +5,9 @@
 
 #include "ended-process.h"
 #include "ending-signals.h"
+#include "program-flags.h"
 #include "programs/mpi/mpi-link.h"
 
-#include "ns3/input-error.h"
 #include "ns3/output-file.h"
 
 #include <array>
@@ -97,13 +97,11 @@ Load()
         }
         why = std::string(": ") + dlerror();
     }
-    throw ns3::InputError("command line",
-                          0,
-                          fmt::format("{} processes were started together and cannot be joined{}",
-                                      CountStarted(),
-                                      why),
-                          std::string(LIBRARY) + " beside the program, which is built where MPI "
-                                                 "(libopenmpi-dev) is installed");
+    RefuseFlag(fmt::format("{} processes were started together and cannot be joined{}",
+                           CountStarted(),
+                           why),
+               std::string(LIBRARY) + " beside the program, which is built where MPI "
+                                      "(libopenmpi-dev) is installed");
 }
 
 /// Processes that MPI joins.
@@ -241,12 +239,10 @@ NeedOneProcess(const std::string& what)
 {
     if (const ns3::QbbProcesses* processes = ns3::QbbProcesses::Get())
     {
-        throw ns3::InputError("command line",
-                              0,
-                              fmt::format("{} runs in one process, and {} were started together",
-                                          what,
-                                          processes->GetCount()),
-                              "one process, without mpirun");
+        RefuseFlag(fmt::format("{} runs in one process, and {} were started together",
+                               what,
+                               processes->GetCount()),
+                   "one process, without mpirun");
     }
 }
 

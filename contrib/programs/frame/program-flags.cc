@@ -219,7 +219,7 @@ const ProgramFlags::Flag*
 ProgramFlags::Find(const std::string& written) const
 {
     const auto dashed = [](std::string name) {
-        std::replace(name.begin(), name.end(), '_', '-');
+        std::ranges::replace(name, '_', '-');
         return name;
     };
     const auto alias = ALIASES_OF_ALL.find(dashed(written));

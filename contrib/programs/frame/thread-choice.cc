@@ -4,10 +4,10 @@
 #include "thread-choice.h"
 
 #include "process-link.h"
+#include "program-flags.h"
 
 #include "ns3/attribute-default.h"
 #include "ns3/boolean.h"
-#include "ns3/input-error.h"
 #include "ns3/qbb-processes.h"
 #include "ns3/qbb-simulator-impl.h"
 
@@ -65,10 +65,8 @@ HasPartitions(bool wantsThreads)
     const bool hasPartitions = ns3::QbbSimulatorImpl::Get();
     if (wantsThreads && !hasPartitions)
     {
-        throw ns3::InputError("command line",
-                              0,
-                              "-t and SimulatorImplementationType exclude each other",
-                              "one of them: only ns3::QbbSimulatorImpl has threads");
+        RefuseFlag("-t and SimulatorImplementationType exclude each other",
+                   "one of them: only ns3::QbbSimulatorImpl has threads");
     }
     return hasPartitions;
 }
@@ -113,11 +111,9 @@ ChooseThreads(std::optional<uint32_t> wanted,
     NeedOneProcess(obstacle->name);
     if (ns3::AttributeDefault<ns3::BooleanValue>("ns3::RdmaFabric::PartitionPerNode"))
     {
-        throw ns3::InputError("command line",
-                              0,
-                              obstacle->name + " looks at several nodes at once, and "
-                                               "ns3::RdmaFabric::PartitionPerNode keeps -t from it",
-                              "one of the two");
+        RefuseFlag(obstacle->name + " looks at several nodes at once, and "
+                                    "ns3::RdmaFabric::PartitionPerNode keeps -t from it",
+                   "one of the two");
     }
     SayOneThread(*obstacle, threads, console);
     return 1;

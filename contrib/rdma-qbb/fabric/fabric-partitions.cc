@@ -111,7 +111,7 @@ class SwitchSharing
         {
             const auto ports = m_topology.Ports(node);
             if (m_partitions.partitionOf[node] == NOWHERE &&
-                std::any_of(ports.begin(), ports.end(), [this](const auto& port) {
+                std::ranges::any_of(ports, [this](const auto& port) {
                     return m_partitions.partitionOf[port.peer] != NOWHERE;
                 }))
             {
@@ -134,7 +134,7 @@ class SwitchSharing
         }
         std::vector<uint32_t> order(m_partitions.count);
         std::iota(order.begin(), order.end(), 0);
-        return *std::min_element(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+        return *std::ranges::min_element(order, [&](uint32_t a, uint32_t b) {
             return std::tie(neighbours[b], m_load[a], a) < std::tie(neighbours[a], m_load[b], b);
         });
     }

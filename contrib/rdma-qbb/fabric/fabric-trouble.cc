@@ -68,7 +68,7 @@ DescribeTrouble(const FabricParts& fabric, const FabricTotals& totals, int64_t e
                                     totals.retransmittedBytes));
     }
     std::vector<std::string> misfits = LinesOfAllProcesses(LongestMisfits(fabric));
-    std::sort(misfits.begin(), misfits.end());
+    std::ranges::sort(misfits);
     misfits.erase(std::unique(misfits.begin(), misfits.end()), misfits.end());
     std::ranges::move(misfits, std::back_inserter(lines));
     std::ranges::move(DescribeIdleChanges(*fabric.conf, endPs), std::back_inserter(lines));

@@ -103,7 +103,7 @@ InNetworkPlanner::PlanOnNvSwitch(const std::vector<uint32_t>& hosts,
         for (const uint32_t host : hosts)
         {
             const auto ports = topology.Ports(topology.NodeOfHost(host));
-            const auto it = std::find_if(ports.begin(), ports.end(), [&](const auto& port) {
+            const auto it = std::ranges::find_if(ports, [&](const auto& port) {
                 return port.peer == node && m_links.IsUp(port.link);
             });
             if (it == ports.end())
@@ -174,14 +174,14 @@ InNetworkPlanner::ChooseTop(const std::vector<uint32_t>& tops,
 {
     const auto [known, isNew] = m_topOf.try_emplace({hosts, stripe}, UNREACHED);
     uint32_t& top = known->second;
-    if (isNew || std::find(tops.begin(), tops.end(), top) == tops.end())
+    if (isNew || std::ranges::find(tops, top) == tops.end())
     {
         // As a subnet manager does: trees of all groups share the switches evenly.
         if (!isNew)
         {
             --m_treesOf[top];
         }
-        top = *std::min_element(tops.begin(), tops.end(), [this](uint32_t a, uint32_t b) {
+        top = *std::ranges::min_element(tops, [this](uint32_t a, uint32_t b) {
             return m_treesOf[a] < m_treesOf[b];
         });
         ++m_treesOf[top];

@@ -205,7 +205,7 @@ LinkUse::DescribePurposes(uint32_t node, uint16_t port, const std::vector<std::s
 {
     const Port& used = Of(node, port);
     std::vector<Purpose> sorted = used.purposes;
-    std::sort(sorted.begin(), sorted.end(), [](const Purpose& a, const Purpose& b) {
+    std::ranges::sort(sorted, [](const Purpose& a, const Purpose& b) {
         return std::tuple(b.bytes, a.purpose) < std::tuple(a.bytes, b.purpose);
     });
     std::string text;
@@ -227,7 +227,7 @@ LinkUse::DescribePairs(uint32_t node, uint16_t port, std::size_t limit) const
     const Port& used = Of(node, port);
     std::vector<Pair> sorted = used.pairs;
     const auto own = [](const Pair& pair) { return pair.bytes - pair.inherited; };
-    std::sort(sorted.begin(), sorted.end(), [&own](const Pair& a, const Pair& b) {
+    std::ranges::sort(sorted, [&own](const Pair& a, const Pair& b) {
         return std::tuple(own(b), a.src, a.dst) < std::tuple(own(a), b.src, b.dst);
     });
     std::string text;

@@ -61,7 +61,7 @@ operator>>(std::istream& text, PfcAction& action)
 {
     std::string word;
     text >> word;
-    const auto named = std::find(ACTIONS.begin(), ACTIONS.end(), word);
+    const auto named = std::ranges::find(ACTIONS, word);
     const bool legal = named != ACTIONS.end();
     if (legal)
     {
@@ -289,7 +289,7 @@ PfcWatchdog::GetRecords() const
             records.back().longestPs = std::max(record.longestPs, lastedPs);
         }
     }
-    std::sort(records.begin(), records.end(), [](const auto& a, const auto& b) {
+    std::ranges::sort(records, [](const auto& a, const auto& b) {
         return std::tie(a.node, a.port, a.priority) < std::tie(b.node, b.port, b.priority);
     });
     return records;

@@ -45,9 +45,8 @@ ChannelsOf(const NodeContainer& nodes)
             }
         }
     }
-    std::sort(channels.begin(), channels.end(), [](const auto* a, const auto* b) {
-        return a->GetId() < b->GetId();
-    });
+    std::ranges::sort(channels,
+                      [](const auto* a, const auto* b) { return a->GetId() < b->GetId(); });
     channels.erase(std::unique(channels.begin(), channels.end()), channels.end());
     return channels;
 }

@@ -452,7 +452,7 @@ RdmaFabric::ConfigureHosts()
     }
     for (const auto& devices : m_parts.devices)
     {
-        std::for_each(devices.begin(), devices.end(), [mtu, longest](QbbNetDevice* device) {
+        std::ranges::for_each(devices, [mtu, longest](QbbNetDevice* device) {
             device->SetRdmaMtu(mtu);
             device->SetLongestFrame(longest);
         });

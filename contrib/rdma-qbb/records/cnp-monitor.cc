@@ -92,11 +92,7 @@ class CnpMonitor : public SamplingMonitor
         if (!count)
         {
             auto& counts = m_counts[qp.src];
-            const auto place =
-                std::lower_bound(counts.begin(),
-                                 counts.end(),
-                                 qp.qpn,
-                                 [](const Count& c, uint32_t qpn) { return c.qpn < qpn; });
+            const auto place = std::ranges::lower_bound(counts, qp.qpn, {}, &Count::qpn);
             count = &*counts.insert(place, Count{qp.qpn, 0, 0});
         }
         ++count->total;
@@ -149,11 +145,7 @@ class CnpMonitor : public SamplingMonitor
     Count* Find(const RdmaQueuePair& qp)
     {
         auto& counts = m_counts[qp.src];
-        const auto found =
-            std::lower_bound(counts.begin(),
-                             counts.end(),
-                             qp.qpn,
-                             [](const Count& c, uint32_t qpn) { return c.qpn < qpn; });
+        const auto found = std::ranges::lower_bound(counts, qp.qpn, {}, &Count::qpn);
         return found != counts.end() && found->qpn == qp.qpn ? &*found : nullptr;
     }
 

@@ -21,9 +21,6 @@ NS_LOG_COMPONENT_DEFINE("CcloDriver");
 
 NS_OBJECT_ENSURE_REGISTERED(CcloDriver);
 
-namespace
-{
-
 constexpr std::array<std::pair<CcloDataType, CcloDataType>, 6> TYPES = {
     {{CcloDataType::Float16, CcloDataType::Float16},
      {CcloDataType::Float32, CcloDataType::Float16},
@@ -31,8 +28,6 @@ constexpr std::array<std::pair<CcloDataType, CcloDataType>, 6> TYPES = {
      {CcloDataType::Float64, CcloDataType::Float64},
      {CcloDataType::Int32, CcloDataType::Int32},
      {CcloDataType::Int64, CcloDataType::Int64}}};
-
-} // namespace
 
 TypeId
 CcloDriver::GetTypeId()
@@ -365,8 +360,8 @@ CcloDriver::MakeCall(const CcloRequest& request) const
     const auto smaller = [](CcloDataType a, CcloDataType b) {
         return CcloDataTypeBytes(a) < CcloDataTypeBytes(b);
     };
-    CcloDataType plain = *std::max_element(types.begin(), types.end(), smaller);
-    CcloDataType compressed = *std::min_element(types.begin(), types.end(), smaller);
+    CcloDataType plain = *std::ranges::max_element(types, smaller);
+    CcloDataType compressed = *std::ranges::min_element(types, smaller);
     if (request.wireType)
     {
         compressed = *request.wireType;

@@ -185,7 +185,7 @@ CcloFirmware::TakeCall()
         m_tookNewCall = &queue == &m_calls;
         return pending;
     };
-    const auto retry = std::find_if(m_retries.begin(), m_retries.end(), [this](const Pending& p) {
+    const auto retry = std::ranges::find_if(m_retries, [this](const Pending& p) {
         return p.progressSeen != m_progress;
     });
     const bool mayRetry = retry != m_retries.end();
@@ -526,33 +526,22 @@ CcloFirmware::DescribeWaits() const
 CcloTask
 CcloFirmware::AllGather(CcloCall call)
 {
-    if (IsEager(call))
-    {
-        co_return co_await AllGatherRing(call);
-    }
-    co_return co_await AllGatherWrites(call);
+    return IsEager(call) ? AllGatherRing(call) : AllGatherWrites(call);
 }
 
 /// A rank sends its part to the next, then stores and relays the parts from the one before.
 CcloTask
 CcloFirmware::AllGatherRing(CcloCall call)
 {
-    CcloMove pointer = MakePointer(call);
-    pointer.result = CcloOperand::Immediate;
-    pointer.resultAddress = call.result;
-    co_await StartMove(pointer);
+    co_await StartMove(MakePointer(call).ResultAt(call.result));
 
-    CcloMove copy = MakeMove(call);
-    copy.op0 = CcloOperand::Immediate;
-    copy.op0Address = call.op0;
+    CcloMove copy = MakeMove(call).Op0At(call.op0);
     copy.result = CcloOperand::Stride;
     copy.resultStride = int64_t{call.count} * LocalRank();
     co_await StartMove(copy);
 
-    CcloMove own = MakeToNext(call, OnWire(call.compression, CcloCompression::OP0));
-    own.op0 = CcloOperand::Immediate;
-    own.op0Address = call.op0;
-    co_await StartMove(own);
+    co_await StartMove(
+        MakeToNext(call, OnWire(call.compression, CcloCompression::OP0)).Op0At(call.op0));
     uint32_t errors = co_await EndMoves(3);
     const RingParts parts{uint64_t{call.count} * Size(), call.count};
     errors |= co_await GatherRounds(call, parts, LocalRank());
@@ -571,8 +560,7 @@ CcloFirmware::GatherRounds(CcloCall call, RingParts parts, uint32_t position)
         receive.resultStride = position == 0 ? stride * (size - 1) : -stride;
         position = (position + size - 1) % size;
         receive.count = parts.CountOf(position);
-        receive.op1 = CcloOperand::OnRecv;
-        receive.receiveRank = Previous();
+        receive.ReceiveFrom(Previous());
         receive.result = CcloOperand::Stride;
         receive.compression = OffWire(call.compression);
         errors |= co_await DoMove(receive);
@@ -580,10 +568,7 @@ CcloFirmware::GatherRounds(CcloCall call, RingParts parts, uint32_t position)
         {
             break;
         }
-        CcloMove pointer = MakePointer(call);
-        pointer.op1 = CcloOperand::Immediate;
-        pointer.op1Address = call.result;
-        co_await StartMove(pointer);
+        co_await StartMove(MakePointer(call).Op1At(call.result));
 
         const bool isCompressed = call.compression & CcloCompression::RESULT;
         CcloMove relay =
@@ -841,11 +826,7 @@ CcloFirmware::MakeLocal(const CcloCall& call) const
 CcloMove
 CcloFirmware::MakeCopy(const CcloCall& call, uint64_t from, uint64_t to) const
 {
-    CcloMove move = MakeMove(call);
-    move.op0 = CcloOperand::Immediate;
-    move.op0Address = from;
-    move.result = CcloOperand::Immediate;
-    move.resultAddress = to;
+    CcloMove move = MakeMove(call).Op0At(from).ResultAt(to);
     return move;
 }
 
@@ -931,10 +912,9 @@ CcloFirmware::TryNotification(Fits fits)
     co_await Spend(m_notificationLatency * looked);
     // Compare communicators, too: a rank number is another host in another communicator, and two
     // calls on the same hosts may wait at once.
-    const auto found =
-        std::find_if(m_notifications.begin(), m_notifications.end(), [&](const Notification& n) {
-            return n.communicator == m_currentIdentity && fits(n);
-        });
+    const auto found = std::ranges::find_if(m_notifications, [&](const Notification& n) {
+        return n.communicator == m_currentIdentity && fits(n);
+    });
     if (found == m_notifications.end())
     {
         co_return CcloError::NOT_READY;
@@ -1018,16 +998,13 @@ CcloFirmware::TakeWrite(CcloCall call, uint64_t address, uint32_t tag)
 CcloTask
 CcloFirmware::Copy(CcloCall call)
 {
-    co_return co_await DoMove(MakeLocal(call));
+    return DoMove(MakeLocal(call));
 }
 
 CcloTask
 CcloFirmware::Combine(CcloCall call)
 {
-    CcloMove move = MakeLocal(call);
-    move.op1 = CcloOperand::Immediate;
-    move.op1Address = call.op1;
-    co_return co_await DoMove(move);
+    return DoMove(MakeLocal(call).Op1At(call.op1));
 }
 
 CcloTask
@@ -1078,11 +1055,7 @@ CcloFirmware::SendEager(CcloCall call)
 CcloTask
 CcloFirmware::Recv(CcloCall call)
 {
-    if (IsEager(call))
-    {
-        co_return co_await RecvEager(call);
-    }
-    co_return co_await TakeWrite(call, call.result, call.tag);
+    return IsEager(call) ? RecvEager(call) : TakeWrite(call, call.result, call.tag);
 }
 
 CcloTask
@@ -1183,8 +1156,7 @@ CcloFirmware::ReduceRing(CcloCall call)
     CcloMove move = MakeMove(call);
     move.op0 = fromStream ? CcloOperand::Stream : CcloOperand::Immediate;
     move.op0Address = call.op0;
-    move.op1 = CcloOperand::OnRecv;
-    move.receiveRank = Previous();
+    move.ReceiveFrom(Previous());
     move.result = isRoot && toStream ? CcloOperand::Stream : CcloOperand::Immediate;
     move.resultAddress = call.result;
     move.remote = !isRoot;
@@ -1261,8 +1233,7 @@ CcloFirmware::ReduceTree(CcloCall call)
         move.op0Address = accumulated;
         if (received)
         {
-            move.op1 = CcloOperand::Immediate;
-            move.op1Address = received;
+            move.Op1At(received);
         }
         if (!sends)
         {
@@ -1314,7 +1285,7 @@ CcloTask
 CcloFirmware::ReduceScatterRing(CcloCall call)
 {
     const RingParts parts{uint64_t{call.count} * Size(), call.count};
-    co_return co_await ReduceRounds(call, parts, Previous(), std::nullopt);
+    return ReduceRounds(call, parts, Previous(), std::nullopt);
 }
 
 CcloTask
@@ -1325,13 +1296,10 @@ CcloFirmware::ReduceRounds(CcloCall call,
 {
     const uint32_t size = Size();
     const int64_t stride = parts.bulk;
-    CcloMove pointer = MakePointer(call);
-    pointer.op0 = CcloOperand::Immediate;
-    pointer.op0Address = call.op0;
+    CcloMove pointer = MakePointer(call).Op0At(call.op0);
     if (resultStride)
     {
-        pointer.result = CcloOperand::Immediate;
-        pointer.resultAddress = call.result;
+        pointer.ResultAt(call.result);
     }
     co_await StartMove(pointer);
 
@@ -1357,10 +1325,8 @@ CcloFirmware::ReduceRounds(CcloCall call,
         move.op0Stride = position == 0 ? stride * (size - 1) : -stride;
         position = (position + size - 1) % size;
         move.count = parts.CountOf(position);
-        move.op1 = CcloOperand::OnRecv;
-        move.receiveRank = Previous();
-        co_await StartMove(move);
-        errors |= co_await EndMove();
+        move.ReceiveFrom(Previous());
+        errors |= co_await DoMove(move);
     }
     errors |= co_await EndMoves(2);
     co_return errors;
@@ -1413,10 +1379,7 @@ CcloFirmware::AllReduceRing(CcloCall call)
 CcloTask
 CcloFirmware::AllReduceSegmentGather(CcloCall call, RingParts parts)
 {
-    CcloMove pointer = MakePointer(call);
-    pointer.op0 = CcloOperand::Immediate;
-    pointer.op0Address = call.result;
-    co_await StartMove(pointer);
+    co_await StartMove(MakePointer(call).Op0At(call.result));
 
     const uint32_t position = Next();
     const bool isCompressed = call.compression & CcloCompression::RESULT;
@@ -1438,14 +1401,10 @@ CcloFirmware::Broadcast(CcloCall call)
 {
     if (IsEager(call))
     {
-        co_return co_await BroadcastEager(call);
+        return BroadcastEager(call);
     }
     const bool flat = Size() <= m_exchange->ReadFromEnd(CcloExchangeMemory::BCAST_FLAT_MAX_RANKS);
-    if (flat)
-    {
-        co_return co_await BroadcastFlat(call);
-    }
-    co_return co_await BroadcastTree(call);
+    return flat ? BroadcastFlat(call) : BroadcastTree(call);
 }
 
 /// The root sends each segment to every rank in turn.
@@ -1463,8 +1422,7 @@ CcloFirmware::BroadcastEager(CcloCall call)
         move.count = std::min(segment, call.count - begin);
         if (!isRoot)
         {
-            move.op1 = CcloOperand::OnRecv;
-            move.receiveRank = call.peer;
+            move.ReceiveFrom(call.peer);
             move.result = begin == 0 ? CcloOperand::Immediate : CcloOperand::Increment;
             move.resultAddress = call.op0;
             move.compression = OffWire(call.compression);
@@ -1493,11 +1451,8 @@ CcloFirmware::BroadcastEager(CcloCall call)
 CcloTask
 CcloFirmware::BroadcastFlat(CcloCall call)
 {
-    if (call.peer != LocalRank())
-    {
-        co_return co_await TakeWrite(call, call.op0, CCLO_TAG_ANY);
-    }
-    co_return co_await WriteToReady(call, 0, Size() - 1, 0);
+    return call.peer != LocalRank() ? TakeWrite(call, call.op0, CCLO_TAG_ANY)
+                                    : WriteToReady(call, 0, Size() - 1, 0);
 }
 
 /// Binomial: each rank with the data writes to the rank at half the distance of the round before.
@@ -1530,15 +1485,9 @@ CcloFirmware::BroadcastTree(CcloCall call)
 CcloTask
 CcloFirmware::Scatter(CcloCall call)
 {
-    if (IsEager(call))
-    {
-        co_return co_await ScatterEager(call);
-    }
-    if (call.peer == LocalRank())
-    {
-        co_return co_await ScatterRoot(call);
-    }
-    co_return co_await TakeWrite(call, call.result, CCLO_TAG_ANY);
+    return IsEager(call)              ? ScatterEager(call)
+           : call.peer == LocalRank() ? ScatterRoot(call)
+                                      : TakeWrite(call, call.result, CCLO_TAG_ANY);
 }
 
 CcloTask
@@ -1547,16 +1496,13 @@ CcloFirmware::ScatterEager(CcloCall call)
     CcloMove move = MakeMove(call);
     if (call.peer != LocalRank())
     {
-        move.op1 = CcloOperand::OnRecv;
-        move.receiveRank = call.peer;
-        move.result = CcloOperand::Immediate;
-        move.resultAddress = call.result;
+        move.ReceiveFrom(call.peer);
+        move.ResultAt(call.result);
         move.compression = OffWire(call.compression);
         co_return co_await DoMove(move);
     }
     move.op0Address = call.op0;
-    move.result = CcloOperand::Immediate;
-    move.resultAddress = call.result;
+    move.ResultAt(call.result);
     for (uint32_t rank = 0; rank < Size(); ++rank)
     {
         move.op0 = rank == 0 ? CcloOperand::Immediate : CcloOperand::Increment;
@@ -1629,17 +1575,14 @@ CcloFirmware::Gather(CcloCall call)
 CcloTask
 CcloFirmware::GatherRing(CcloCall call)
 {
-    CcloMove own = MakeToNext(call, OnWire(call.compression, CcloCompression::OP0));
-    own.op0 = CcloOperand::Immediate;
-    own.op0Address = call.op0;
-    co_await StartMove(own);
+    co_await StartMove(
+        MakeToNext(call, OnWire(call.compression, CcloCompression::OP0)).Op0At(call.op0));
 
     CcloMove relay = MakeToNext(call,
                                 call.compression & CcloCompression::WIRE
                                     ? CcloCompression::OP1 | CcloCompression::RESULT
-                                    : CcloCompression::NONE);
-    relay.op1 = CcloOperand::OnRecv;
-    relay.receiveRank = Previous();
+                                    : CcloCompression::NONE)
+                         .ReceiveFrom(Previous());
     const uint32_t behind = (Size() + LocalRank() - call.peer) % Size() - 1;
     for (uint32_t i = 0; i < behind; ++i)
     {
@@ -1652,10 +1595,7 @@ CcloTask
 CcloFirmware::GatherRingRoot(CcloCall call)
 {
     const uint32_t size = Size();
-    CcloMove pointer = MakePointer(call);
-    pointer.result = CcloOperand::Immediate;
-    pointer.resultAddress = call.result;
-    co_await StartMove(pointer);
+    co_await StartMove(MakePointer(call).ResultAt(call.result));
 
     uint32_t position = call.peer;
     for (uint32_t i = 0; i < size; ++i)
@@ -1664,14 +1604,12 @@ CcloFirmware::GatherRingRoot(CcloCall call)
         move.result = CcloOperand::Stride;
         if (i == 0)
         {
-            move.op0 = CcloOperand::Immediate;
-            move.op0Address = call.op0;
+            move.Op0At(call.op0);
             move.resultStride = int64_t{call.count} * position;
         }
         else
         {
-            move.op1 = CcloOperand::OnRecv;
-            move.receiveRank = Previous();
+            move.ReceiveFrom(Previous());
             move.compression = OffWire(call.compression);
             move.resultStride =
                 position == size - 1 ? int64_t{call.count} * (size - 1) : -int64_t{call.count};

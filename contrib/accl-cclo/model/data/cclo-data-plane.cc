@@ -630,13 +630,8 @@ CcloDataPlane::Compute(Flight& flight)
 
 // --- How the words of a move become messages.
 
-namespace
-{
-
 /// Added to a stream's number in headers (SWITCH_M_BYPASS), so that 0 means memory.
 constexpr uint32_t STREAM_BASE = 9;
-
-} // namespace
 
 void
 CcloDataPlane::ReachPacketizer(uint64_t number)

@@ -12,14 +12,9 @@
 namespace ns3
 {
 
-namespace
-{
-
 constexpr uint64_t HBM_BASE = 0x10'0000;
 constexpr uint64_t DDR_BASE = 0x40'0000'0000;
 constexpr uint64_t HOST_BASE = 0x7F00'0000'0000;
-
-} // namespace
 
 CcloMemory::CcloMemory(bool contents)
     : m_contents(contents),

@@ -58,6 +58,35 @@ struct CcloMove
         return (compression & flag) != 0;
     }
 
+    /// The first operand is at an address; likewise below.
+    CcloMove& Op0At(uint64_t address)
+    {
+        op0 = CcloOperand::Immediate;
+        op0Address = address;
+        return *this;
+    }
+
+    CcloMove& Op1At(uint64_t address)
+    {
+        op1 = CcloOperand::Immediate;
+        op1Address = address;
+        return *this;
+    }
+
+    CcloMove& ResultAt(uint64_t address)
+    {
+        result = CcloOperand::Immediate;
+        resultAddress = address;
+        return *this;
+    }
+
+    CcloMove& ReceiveFrom(uint32_t rank)
+    {
+        op1 = CcloOperand::OnRecv;
+        receiveRank = rank;
+        return *this;
+    }
+
     bool UsesArithmetic() const
     {
         return op0 != CcloOperand::None && op1 != CcloOperand::None;

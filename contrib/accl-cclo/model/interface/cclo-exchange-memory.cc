@@ -12,9 +12,6 @@
 namespace ns3
 {
 
-namespace
-{
-
 // Of SevenWords: the bytes of each buffer stand before the records.
 constexpr uint32_t SEVEN_SIZE = 0x804;
 constexpr uint32_t SEVEN_RECORDS = 0x808;
@@ -26,8 +23,6 @@ constexpr uint32_t NINE_RECORDS = 0x804;
 constexpr uint32_t NINE_WORDS = 9;
 constexpr uint32_t NINE_MAX_LENGTH = 2;
 constexpr std::array<uint32_t, SEVEN_WORDS> NINE_PLACES = {4, 0, 1, 5, 6, 7, 8}; // by Field
-
-} // namespace
 
 CcloExchangeMemory::CcloExchangeMemory(uint32_t bytes, CcloRxBufferLayout layout)
     : m_words(bytes / 4),

@@ -183,9 +183,8 @@ CcloRdmaEngine::SessionAt(uint32_t session)
 bool
 CcloRdmaEngine::LacksPath(uint32_t session) const
 {
-    return std::any_of(m_withoutPath.begin(), m_withoutPath.end(), [session](const auto& each) {
-        return each.session == session;
-    });
+    return std::ranges::any_of(m_withoutPath,
+                               [session](const auto& each) { return each.session == session; });
 }
 
 bool

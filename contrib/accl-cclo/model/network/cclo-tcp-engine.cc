@@ -224,9 +224,7 @@ CcloTcpEngine::OnConnected(uint32_t session, bool isOpen)
 bool
 CcloTcpEngine::IsOpen() const
 {
-    return std::all_of(m_sessions.begin(), m_sessions.end(), [](const Session& session) {
-        return session.isOpen;
-    });
+    return std::ranges::all_of(m_sessions, &Session::isOpen);
 }
 
 void

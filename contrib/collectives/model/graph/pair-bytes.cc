@@ -42,7 +42,7 @@ MostPairBytes(const CollectiveRequest& request, uint32_t ranks)
 {
     if (request.op == CollectiveOp::AllToAllV)
     {
-        return *std::max_element(request.bytesPerPair.begin(), request.bytesPerPair.end());
+        return *std::ranges::max_element(request.bytesPerPair);
     }
     return request.op == CollectiveOp::SendRecv ? request.bytes : DivideUp(request.bytes, ranks);
 }

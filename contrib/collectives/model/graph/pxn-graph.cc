@@ -136,11 +136,7 @@ PxnGraph::Total(const Connections& connections)
 std::size_t
 PxnGraph::Find(const Connections& connections, uint64_t message)
 {
-    const auto after = std::upper_bound(
-        connections.begin(),
-        connections.end(),
-        message,
-        [](uint64_t m, const Connection& connection) { return m < connection.first; });
+    const auto after = std::ranges::upper_bound(connections, message, {}, &Connection::first);
     return static_cast<std::size_t>(after - connections.begin()) - 1;
 }
 
@@ -213,10 +209,9 @@ PxnGraph::GetLane(uint32_t rank, uint32_t number, bool outbound) const
         if (stage == Stage::Final)
         {
             // Only nodes that have no rank on the receiver's rail need it.
-            const bool needed =
-                std::any_of(m_from[from].begin(), m_from[from].end(), [&](const Connection& in) {
-                    return !m_shape.FindOnRail(m_shape.NodeOf(in.peer), m_shape.RailOf(to));
-                });
+            const bool needed = std::ranges::any_of(m_from[from], [&](const Connection& in) {
+                return !m_shape.FindOnRail(m_shape.NodeOf(in.peer), m_shape.RailOf(to));
+            });
             lane.messages = needed ? lane.messages : 0;
         }
     }

@@ -31,7 +31,7 @@ MeshRing(const std::vector<uint32_t>& node, uint32_t channel)
     }
     if (channel / others % 2 == 1)
     {
-        std::reverse(order.begin(), order.end());
+        std::ranges::reverse(order);
     }
     return order;
 }
@@ -102,7 +102,7 @@ RingOrder(const GroupShape& shape, uint32_t channel, bool crossNic)
         std::vector<uint32_t> path = NodePath(shape, n, channel);
         if (crossNic && n % 2 == 1)
         {
-            std::reverse(path.begin(), path.end());
+            std::ranges::reverse(path);
         }
         order.insert(order.end(), path.begin(), path.end());
     }

@@ -40,7 +40,7 @@ template <typename Fits>
 double
 HighestSpeed(std::span<const double> speeds, Fits fits, double otherwise)
 {
-    const auto it = std::find_if(speeds.begin(), speeds.end(), fits);
+    const auto it = std::ranges::find_if(speeds, fits);
     return it != speeds.end() ? *it : otherwise;
 }
 
@@ -383,9 +383,8 @@ NcclSearch::ChannelsForSize(uint32_t channels,
 bool
 NcclSearch::HasNvls(const GroupShape& shape) const
 {
-    return m_machine.HasNvls() && std::all_of(shape.nodes.begin(),
-                                              shape.nodes.end(),
-                                              [](const auto& node) { return node.size() > 1; });
+    return m_machine.HasNvls() &&
+           std::ranges::all_of(shape.nodes, [](const auto& node) { return node.size() > 1; });
 }
 
 } // namespace AstraSim

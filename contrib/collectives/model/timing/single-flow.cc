@@ -23,7 +23,7 @@ Depend(std::vector<SingleFlow>& flows, uint64_t child, uint64_t parent)
     flows[child].parallelDeps.push_back(parent);
     flows[parent].childFlowIds.push_back(child);
     auto& prev = flows[child].prev;
-    if (std::find(prev.begin(), prev.end(), flows[parent].src) == prev.end())
+    if (std::ranges::find(prev, flows[parent].src) == prev.end())
     {
         prev.push_back(flows[parent].src);
     }
@@ -36,7 +36,7 @@ class FlowWriter
     FlowWriter(const FlowGraph& graph, const std::vector<int>& ranks)
         : m_graph(graph),
           m_ranks(ranks),
-          m_firstSwitch(1 + *std::max_element(ranks.begin(), ranks.end()))
+          m_firstSwitch(1 + *std::ranges::max_element(ranks))
     {
     }
 

@@ -159,10 +159,9 @@ IsLegal(const AttributeSetting& setting)
         return global->GetChecker()->CreateValidValue(*setting.value) != nullptr;
     }
     const auto declared = FindAttributes(setting.name);
-    return !declared.empty() &&
-           std::all_of(declared.begin(), declared.end(), [&](const auto& each) {
-               return each.information.checker->CreateValidValue(*setting.value) != nullptr;
-           });
+    return !declared.empty() && std::ranges::all_of(declared, [&](const auto& each) {
+        return each.information.checker->CreateValidValue(*setting.value) != nullptr;
+    });
 }
 
 std::vector<AttributeSetting>
@@ -193,7 +192,7 @@ SetDefaultUnlessSet(const AttributeSetting& setting)
 {
     const auto declared = FindAttributes(setting.name);
     // Setting a default puts another value in its place.
-    if (std::all_of(declared.begin(), declared.end(), [](const auto& each) {
+    if (std::ranges::all_of(declared, [](const auto& each) {
             return each.information.initialValue == each.information.originalInitialValue;
         }))
     {

@@ -41,7 +41,7 @@ CollectiveOffload::Parse(std::string_view text)
     words >> choice.engine;
     for (std::string word; words >> word;)
     {
-        const bool isKnown = std::find(CLASSES.begin(), CLASSES.end(), word) != CLASSES.end();
+        const bool isKnown = std::ranges::find(CLASSES, word) != CLASSES.end();
         if (!isKnown || std::ranges::find(choice.classes, word) != choice.classes.end())
         {
             return std::nullopt;

@@ -405,7 +405,7 @@ TimingWheelScheduler::Remove(const Event& ev)
     NS_LOG_FUNCTION(this << ev.impl << ev.key.m_ts << ev.key.m_uid);
     const auto same = [&ev](const Event& other) { return other.key == ev.key; };
     const auto eraseFromHeap = [&same](std::vector<Event>& heap) {
-        const auto found = std::find_if(heap.begin(), heap.end(), same);
+        const auto found = std::ranges::find_if(heap, same);
         if (found == heap.end())
         {
             return false;

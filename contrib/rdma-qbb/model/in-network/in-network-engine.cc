@@ -161,7 +161,7 @@ struct InNetworkEngine::Operation
     {
         auto& entries = stages[at].*list;
         const auto isSame = [number](const T& entry) { return NumberOf(entry) == number; };
-        if (std::find_if(entries.begin(), entries.end(), isSame) != entries.end())
+        if (std::ranges::find_if(entries, isSame) != entries.end())
         {
             return;
         }

@@ -395,7 +395,7 @@ class TopologyFile
         const auto isHost = [&](uint32_t node) {
             return m_topology.Is(node, ClusterTopology::NodeKind::Host);
         };
-        return std::any_of(m_topology.links.begin(), m_topology.links.end(), [&](const auto& link) {
+        return std::ranges::any_of(m_topology.links, [&](const auto& link) {
             return isHost(link.a) && isHost(link.b);
         });
     }

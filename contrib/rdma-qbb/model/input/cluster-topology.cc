@@ -15,8 +15,8 @@ void
 ClusterTopology::Index()
 {
     nodeCount = kind.size();
-    hostCount = std::count(kind.begin(), kind.end(), NodeKind::Host);
-    nvswitchCount = std::count(kind.begin(), kind.end(), NodeKind::NvSwitch);
+    hostCount = std::ranges::count(kind, NodeKind::Host);
+    nvswitchCount = std::ranges::count(kind, NodeKind::NvSwitch);
     switchCount = nodeCount - hostCount - nvswitchCount;
 
     m_hostIndex.assign(nodeCount, UINT32_MAX);
@@ -237,7 +237,7 @@ HostsBySets(const ClusterTopology& topology, ReachSets& sets, bool gpusPassOn)
                 attached.push_back(sets.find_set(port.peer));
             }
         }
-        std::sort(attached.begin(), attached.end());
+        std::ranges::sort(attached);
         attached.erase(std::unique(attached.begin(), attached.end()), attached.end());
         hosts[attached].push_back(host);
     }
@@ -249,8 +249,7 @@ bool
 AreNeighbours(const ClusterTopology& topology, uint32_t hostA, uint32_t hostB)
 {
     const auto ports = topology.Ports(topology.NodeOfHost(hostA));
-    return topology.ShareNvLink(hostA, hostB) ||
-           std::any_of(ports.begin(), ports.end(), [&](const Port& port) {
+    return topology.ShareNvLink(hostA, hostB) || std::ranges::any_of(ports, [&](const Port& port) {
                return port.peer == topology.NodeOfHost(hostB);
            });
 }

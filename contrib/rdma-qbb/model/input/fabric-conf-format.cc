@@ -96,18 +96,16 @@ Parser(const Scale& scale)
 std::string
 WordOf(const std::string& text, const Words& words)
 {
-    const auto word = std::find_if(words.begin(), words.end(), [&](const auto& each) {
-        return each.second == text;
-    });
+    const auto word =
+        std::ranges::find_if(words, [&](const auto& each) { return each.second == text; });
     return word == words.end() ? text : word->first;
 }
 
 std::optional<std::string>
 MeaningOf(std::string_view text, const Words& words)
 {
-    const auto word = std::find_if(words.begin(), words.end(), [&](const auto& each) {
-        return each.first == text;
-    });
+    const auto word =
+        std::ranges::find_if(words, [&](const auto& each) { return each.first == text; });
     return word == words.end() ? std::nullopt : std::optional(word->second);
 }
 
@@ -156,7 +154,7 @@ std::optional<FabricConf::RoutingPlace>
 ParseRoutingPlace(std::string_view text)
 {
     constexpr std::array<std::string_view, 3> LAYERS{"asw", "psw", "core"};
-    const auto layer = std::find(LAYERS.begin(), LAYERS.end(), text);
+    const auto layer = std::ranges::find(LAYERS, text);
     if (layer != LAYERS.end())
     {
         return {{std::string(text), static_cast<uint32_t>(layer - LAYERS.begin()) + 1, 0, 0}};

@@ -72,7 +72,7 @@ WarnOfRepetition(FabricConf& conf, const InputLines& line, const KeyRow& key)
     {
         return; // line 0: --set replaces the file's value on purpose
     }
-    const auto before = std::find(conf.given.begin(), conf.given.end(), key.name);
+    const auto before = std::ranges::find(conf.given, key.name);
     if (before != conf.given.end())
     {
         conf.warnings.push_back(fmt::format("{}:{}: {} replaces that of line {}",
@@ -238,7 +238,7 @@ FabricConf::OriginOf(std::initializer_list<std::string_view> keys) const
 {
     for (std::size_t i = given.size(); i-- > 0;)
     {
-        if (std::find(keys.begin(), keys.end(), given[i]) != keys.end())
+        if (std::ranges::find(keys, given[i]) != keys.end())
         {
             return origins[i];
         }
@@ -268,7 +268,7 @@ FabricConf::FailAtLine(std::size_t line,
 bool
 FabricConf::IsGiven(std::string_view key) const
 {
-    return std::find(given.begin(), given.end(), key) != given.end();
+    return std::ranges::find(given, key) != given.end();
 }
 
 void
@@ -307,7 +307,7 @@ void
 FabricConf::CountLinkEventsAsFlowsDo(int64_t firstStartPs)
 {
     constexpr int64_t HPCC_START_PS = 2 * PS_PER_SECOND;
-    const bool isBefore = std::all_of(linkEvents.begin(), linkEvents.end(), [](const auto& event) {
+    const bool isBefore = std::ranges::all_of(linkEvents, [](const auto& event) {
         return event.timePs < HPCC_START_PS;
     });
     if (firstStartPs < HPCC_START_PS || !isBefore)

@@ -47,7 +47,7 @@ TraceNodes(InputLines lines, uint32_t nodeCount)
         lines.Fail("the file ends after " + std::to_string(read) + " node ids",
                    count ? std::to_string(*count) + " ids" : "the number of trace nodes first");
     }
-    std::sort(nodes.begin(), nodes.end());
+    std::ranges::sort(nodes);
     nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
     return nodes;
 }
@@ -190,9 +190,8 @@ FlowFile::FindSurplus()
     while (m_lines.Next())
     {
         const auto& fields = m_lines.Fields();
-        const bool isFlow = fields.size() >= 5 &&
-                            std::all_of(fields.begin(), fields.end(), [](std::string_view field) {
-                                return ParseReal(field);
+        const bool isFlow = fields.size() >= 5 && std::ranges::all_of(fields, [](auto field) {
+                                return ParseReal(field).has_value();
                             });
         if (isFlow)
         {

@@ -47,7 +47,7 @@ LinksOf(const LinkEvent& event, const ClusterTopology& topology)
 bool
 MayHaveFailed(const LinkEvent& up, const FabricConf& conf)
 {
-    return std::any_of(conf.linkEvents.begin(), conf.linkEvents.end(), [&up](const auto& event) {
+    return std::ranges::any_of(conf.linkEvents, [&up](const auto& event) {
         const bool isOfNodes = up.b == LinkEvent::ALL_LINKS || event.b == LinkEvent::ALL_LINKS;
         const bool isOfAll = up.number == 0 || event.number == 0;
         return event.IsOfState() && !event.up && event.timePs <= up.timePs &&

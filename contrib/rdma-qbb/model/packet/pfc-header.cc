@@ -10,34 +10,12 @@ namespace ns3
 
 NS_OBJECT_ENSURE_REGISTERED(PfcHeader);
 
-namespace
-{
-
 constexpr uint32_t FIELDS_BYTES = 2 + 2 + 8 * 2;
-constexpr uint32_t PADDED_BYTES = 46;
-
-} // namespace
 
 Mac48Address
 PfcHeader::Destination()
 {
     return Mac48Address("01:80:c2:00:00:01");
-}
-
-TypeId
-PfcHeader::GetTypeId()
-{
-    static TypeId tid = TypeId("ns3::PfcHeader")
-                            .SetParent<Header>()
-                            .SetGroupName("RdmaQbb")
-                            .AddConstructor<PfcHeader>();
-    return tid;
-}
-
-TypeId
-PfcHeader::GetInstanceTypeId() const
-{
-    return GetTypeId();
 }
 
 void
@@ -55,12 +33,6 @@ PfcHeader::Print(std::ostream& os) const
     }
 }
 
-uint32_t
-PfcHeader::GetSerializedSize() const
-{
-    return PADDED_BYTES;
-}
-
 void
 PfcHeader::Serialize(Buffer::Iterator start) const
 {
@@ -71,7 +43,7 @@ PfcHeader::Serialize(Buffer::Iterator start) const
     {
         i.WriteHtonU16(quanta);
     }
-    i.WriteU8(0, PADDED_BYTES - FIELDS_BYTES);
+    i.WriteU8(0, BYTES - FIELDS_BYTES);
 }
 
 uint32_t
@@ -84,7 +56,7 @@ PfcHeader::Deserialize(Buffer::Iterator start)
     {
         quanta = i.ReadNtohU16();
     }
-    return PADDED_BYTES;
+    return BYTES;
 }
 
 } // namespace ns3

@@ -4,7 +4,8 @@
 #ifndef PFC_HEADER_H
 #define PFC_HEADER_H
 
-#include "ns3/header.h"
+#include "roce-headers.h"
+
 #include "ns3/mac48-address.h"
 
 #include <array>
@@ -20,9 +21,11 @@ namespace ns3
  *
  * Each priority with its bit set in enableVector gets a pause time; 0 resumes it.
  */
-class PfcHeader : public Header
+class PfcHeader : public FixedHeader<PfcHeader>
 {
   public:
+    static constexpr const char* NAME = "ns3::PfcHeader";
+    static constexpr uint32_t BYTES = 46;         ///< with padding
     static constexpr uint16_t ETHERTYPE = 0x8808; ///< MAC control
     static constexpr uint16_t OPCODE = 0x0101;    ///< class-based pause
 
@@ -38,10 +41,7 @@ class PfcHeader : public Header
         return m_opcode == OPCODE;
     }
 
-    static TypeId GetTypeId();
-    TypeId GetInstanceTypeId() const override;
     void Print(std::ostream& os) const override;
-    uint32_t GetSerializedSize() const override;
     void Serialize(Buffer::Iterator start) const override;
     uint32_t Deserialize(Buffer::Iterator start) override;
 

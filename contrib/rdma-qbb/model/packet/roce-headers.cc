@@ -18,11 +18,6 @@ NS_OBJECT_ENSURE_REGISTERED(RoceCnpPayload);
 namespace
 {
 
-constexpr uint32_t BTH_BYTES = 12;
-constexpr uint32_t RETH_BYTES = 16;
-constexpr uint32_t AETH_BYTES = 4;
-constexpr uint32_t CNP_PAYLOAD_BYTES = 16;
-
 constexpr uint8_t FECN_BIT = 0x80;
 constexpr uint8_t BECN_BIT = 0x40;
 constexpr uint8_t ACK_REQUEST_BIT = 0x80;
@@ -40,33 +35,11 @@ WriteByteAnd24(Buffer::Iterator& i, uint8_t byte, uint32_t value)
 
 // --- RoceBth
 
-TypeId
-RoceBth::GetTypeId()
-{
-    static TypeId tid = TypeId("ns3::RoceBth")
-                            .SetParent<Header>()
-                            .SetGroupName("RdmaQbb")
-                            .AddConstructor<RoceBth>();
-    return tid;
-}
-
-TypeId
-RoceBth::GetInstanceTypeId() const
-{
-    return GetTypeId();
-}
-
 void
 RoceBth::Print(std::ostream& os) const
 {
     os << "opcode=" << +static_cast<uint8_t>(opcode) << " qp=" << destinationQp << " psn=" << psn
        << (fecn ? " fecn" : "") << (becn ? " becn" : "") << (ackRequest ? " ackreq" : "");
-}
-
-uint32_t
-RoceBth::GetSerializedSize() const
-{
-    return BTH_BYTES;
 }
 
 void
@@ -95,37 +68,15 @@ RoceBth::Deserialize(Buffer::Iterator start)
     const uint32_t psnWord = i.ReadNtohU32();
     ackRequest = psnWord >> 24 & ACK_REQUEST_BIT;
     psn = psnWord & 0xffffff;
-    return BTH_BYTES;
+    return BYTES;
 }
 
 // --- RoceReth
-
-TypeId
-RoceReth::GetTypeId()
-{
-    static TypeId tid = TypeId("ns3::RoceReth")
-                            .SetParent<Header>()
-                            .SetGroupName("RdmaQbb")
-                            .AddConstructor<RoceReth>();
-    return tid;
-}
-
-TypeId
-RoceReth::GetInstanceTypeId() const
-{
-    return GetTypeId();
-}
 
 void
 RoceReth::Print(std::ostream& os) const
 {
     os << "va=" << virtualAddress << " rkey=" << remoteKey << " length=" << dmaLength;
-}
-
-uint32_t
-RoceReth::GetSerializedSize() const
-{
-    return RETH_BYTES;
 }
 
 void
@@ -144,37 +95,15 @@ RoceReth::Deserialize(Buffer::Iterator start)
     virtualAddress = i.ReadNtohU64();
     remoteKey = i.ReadNtohU32();
     dmaLength = i.ReadNtohU32();
-    return RETH_BYTES;
+    return BYTES;
 }
 
 // --- RoceAeth
-
-TypeId
-RoceAeth::GetTypeId()
-{
-    static TypeId tid = TypeId("ns3::RoceAeth")
-                            .SetParent<Header>()
-                            .SetGroupName("RdmaQbb")
-                            .AddConstructor<RoceAeth>();
-    return tid;
-}
-
-TypeId
-RoceAeth::GetInstanceTypeId() const
-{
-    return GetTypeId();
-}
 
 void
 RoceAeth::Print(std::ostream& os) const
 {
     os << "syndrome=" << +syndrome << " msn=" << messageSequence;
-}
-
-uint32_t
-RoceAeth::GetSerializedSize() const
-{
-    return AETH_BYTES;
 }
 
 void
@@ -191,26 +120,10 @@ RoceAeth::Deserialize(Buffer::Iterator start)
     const uint32_t word = i.ReadNtohU32();
     syndrome = word >> 24;
     messageSequence = word & 0xffffff;
-    return AETH_BYTES;
+    return BYTES;
 }
 
 // --- RoceCnpPayload
-
-TypeId
-RoceCnpPayload::GetTypeId()
-{
-    static TypeId tid = TypeId("ns3::RoceCnpPayload")
-                            .SetParent<Header>()
-                            .SetGroupName("RdmaQbb")
-                            .AddConstructor<RoceCnpPayload>();
-    return tid;
-}
-
-TypeId
-RoceCnpPayload::GetInstanceTypeId() const
-{
-    return GetTypeId();
-}
 
 void
 RoceCnpPayload::Print(std::ostream& os) const
@@ -218,22 +131,16 @@ RoceCnpPayload::Print(std::ostream& os) const
     os << "reserved";
 }
 
-uint32_t
-RoceCnpPayload::GetSerializedSize() const
-{
-    return CNP_PAYLOAD_BYTES;
-}
-
 void
 RoceCnpPayload::Serialize(Buffer::Iterator start) const
 {
-    start.WriteU8(0, CNP_PAYLOAD_BYTES);
+    start.WriteU8(0, BYTES);
 }
 
 uint32_t
 RoceCnpPayload::Deserialize(Buffer::Iterator start)
 {
-    return CNP_PAYLOAD_BYTES;
+    return BYTES;
 }
 
 } // namespace ns3

@@ -33,10 +33,41 @@ CarriesReth(RoceOpcode opcode)
     return opcode == RoceOpcode::RcWriteFirst || opcode == RoceOpcode::RcWriteOnly;
 }
 
-/// InfiniBand base transport header, 12 bytes, with RoCEv2's FECN and BECN bits.
-class RoceBth : public Header
+/// A header or trailer of T::BYTES bytes that ns-3 knows as T::NAME.
+template <typename T, typename Base = Header>
+class FixedHeader : public Base
 {
   public:
+    static TypeId GetTypeId()
+    {
+        static const TypeId tid = [] {
+            TypeId made(T::NAME);
+            made.SetParent<Base>();
+            made.SetGroupName("RdmaQbb");
+            made.AddConstructor<T>();
+            return made;
+        }();
+        return tid;
+    }
+
+    TypeId GetInstanceTypeId() const override
+    {
+        return GetTypeId();
+    }
+
+    uint32_t GetSerializedSize() const override
+    {
+        return T::BYTES;
+    }
+};
+
+/// InfiniBand base transport header, 12 bytes, with RoCEv2's FECN and BECN bits.
+class RoceBth : public FixedHeader<RoceBth>
+{
+  public:
+    static constexpr const char* NAME = "ns3::RoceBth";
+    static constexpr uint32_t BYTES = 12;
+
     RoceOpcode opcode{RoceOpcode::RcWriteMiddle};
     uint8_t padCount{0};           ///< bytes that fill the payload up to a multiple of 4, 0..3
     uint16_t partitionKey{0xffff}; ///< the default partition
@@ -46,34 +77,34 @@ class RoceBth : public Header
     bool ackRequest{false};
     uint32_t psn{0}; ///< packet sequence number, 24 bits
 
-    static TypeId GetTypeId();
-    TypeId GetInstanceTypeId() const override;
     void Print(std::ostream& os) const override;
-    uint32_t GetSerializedSize() const override;
     void Serialize(Buffer::Iterator start) const override;
     uint32_t Deserialize(Buffer::Iterator start) override;
 };
 
 /// RDMA extended transport header, 16 bytes: where a write goes.
-class RoceReth : public Header
+class RoceReth : public FixedHeader<RoceReth>
 {
   public:
+    static constexpr const char* NAME = "ns3::RoceReth";
+    static constexpr uint32_t BYTES = 16;
+
     uint64_t virtualAddress{0};
     uint32_t remoteKey{0};
     uint32_t dmaLength{0}; ///< bytes of the message
 
-    static TypeId GetTypeId();
-    TypeId GetInstanceTypeId() const override;
     void Print(std::ostream& os) const override;
-    uint32_t GetSerializedSize() const override;
     void Serialize(Buffer::Iterator start) const override;
     uint32_t Deserialize(Buffer::Iterator start) override;
 };
 
 /// Acknowledgement extended transport header, 4 bytes.
-class RoceAeth : public Header
+class RoceAeth : public FixedHeader<RoceAeth>
 {
   public:
+    static constexpr const char* NAME = "ns3::RoceAeth";
+    static constexpr uint32_t BYTES = 4;
+
     /// An acknowledgement with an invalid credit count: no end-to-end flow control.
     static constexpr uint8_t ACK = 0x1f;
     /// A negative acknowledgement for a gap in the sequence numbers.
@@ -82,22 +113,19 @@ class RoceAeth : public Header
     uint8_t syndrome{ACK};
     uint32_t messageSequence{0}; ///< 24 bits
 
-    static TypeId GetTypeId();
-    TypeId GetInstanceTypeId() const override;
     void Print(std::ostream& os) const override;
-    uint32_t GetSerializedSize() const override;
     void Serialize(Buffer::Iterator start) const override;
     uint32_t Deserialize(Buffer::Iterator start) override;
 };
 
 /// Payload of a congestion notification packet after its RoceBth: 16 bytes, reserved, zero.
-class RoceCnpPayload : public Header
+class RoceCnpPayload : public FixedHeader<RoceCnpPayload>
 {
   public:
-    static TypeId GetTypeId();
-    TypeId GetInstanceTypeId() const override;
+    static constexpr const char* NAME = "ns3::RoceCnpPayload";
+    static constexpr uint32_t BYTES = 16;
+
     void Print(std::ostream& os) const override;
-    uint32_t GetSerializedSize() const override;
     void Serialize(Buffer::Iterator start) const override;
     uint32_t Deserialize(Buffer::Iterator start) override;
 };

@@ -15,10 +15,6 @@ namespace ns3
 
 NS_OBJECT_ENSURE_REGISTERED(RoceIcrcTrailer);
 
-namespace
-{
-
-constexpr uint32_t ICRC_BYTES = 4;
 constexpr std::size_t ROUTE_HEADER_BYTES = 8;
 
 // Offsets from the start of the IPv4 header.
@@ -27,8 +23,6 @@ constexpr std::size_t IPV4_TTL = 8;
 constexpr std::size_t IPV4_CHECKSUM = 10;
 constexpr std::size_t UDP_CHECKSUM = 20 + 6;
 constexpr std::size_t BTH_CONGESTION = 20 + 8 + 4;
-
-} // namespace
 
 uint32_t
 ComputeRoceIcrc(std::span<const uint8_t> packet)
@@ -53,47 +47,25 @@ RoceIcrcTrailer::Compute(Ptr<const Packet> packet)
     icrc = ComputeRoceIcrc(bytes);
 }
 
-TypeId
-RoceIcrcTrailer::GetTypeId()
-{
-    static TypeId tid = TypeId("ns3::RoceIcrcTrailer")
-                            .SetParent<Trailer>()
-                            .SetGroupName("RdmaQbb")
-                            .AddConstructor<RoceIcrcTrailer>();
-    return tid;
-}
-
-TypeId
-RoceIcrcTrailer::GetInstanceTypeId() const
-{
-    return GetTypeId();
-}
-
 void
 RoceIcrcTrailer::Print(std::ostream& os) const
 {
     os << "icrc=" << icrc;
 }
 
-uint32_t
-RoceIcrcTrailer::GetSerializedSize() const
-{
-    return ICRC_BYTES;
-}
-
 void
 RoceIcrcTrailer::Serialize(Buffer::Iterator end) const
 {
-    end.Prev(ICRC_BYTES);
+    end.Prev(BYTES);
     end.WriteU32(icrc);
 }
 
 uint32_t
 RoceIcrcTrailer::Deserialize(Buffer::Iterator end)
 {
-    end.Prev(ICRC_BYTES);
+    end.Prev(BYTES);
     icrc = end.ReadU32();
-    return ICRC_BYTES;
+    return BYTES;
 }
 
 } // namespace ns3

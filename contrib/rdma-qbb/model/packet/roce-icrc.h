@@ -4,6 +4,8 @@
 #ifndef ROCE_ICRC_H
 #define ROCE_ICRC_H
 
+#include "roce-headers.h"
+
 #include "ns3/packet.h"
 #include "ns3/ptr.h"
 #include "ns3/trailer.h"
@@ -26,9 +28,12 @@ namespace ns3
 [[nodiscard]] uint32_t ComputeRoceIcrc(std::span<const uint8_t> packet);
 
 /// The four bytes at the end of a RoCEv2 packet that hold its invariant CRC.
-class RoceIcrcTrailer : public Trailer
+class RoceIcrcTrailer : public FixedHeader<RoceIcrcTrailer, Trailer>
 {
   public:
+    static constexpr const char* NAME = "ns3::RoceIcrcTrailer";
+    static constexpr uint32_t BYTES = 4;
+
     uint32_t icrc{0};
 
     /**
@@ -37,10 +42,7 @@ class RoceIcrcTrailer : public Trailer
      */
     void Compute(Ptr<const Packet> packet);
 
-    static TypeId GetTypeId();
-    TypeId GetInstanceTypeId() const override;
     void Print(std::ostream& os) const override;
-    uint32_t GetSerializedSize() const override;
     void Serialize(Buffer::Iterator end) const override;
     uint32_t Deserialize(Buffer::Iterator end) override;
 };

@@ -78,8 +78,7 @@ QbbPartitions::QbbPartitions(QbbSimulatorImpl& simulator,
       m_global(EventId::UID::VALID),
       m_end(MakeEvent([] {}), false)
 {
-    const uint32_t partitions =
-        *std::max_element(m_plan.partitionOf.begin(), m_plan.partitionOf.end()) + 1;
+    const uint32_t partitions = *std::ranges::max_element(m_plan.partitionOf) + 1;
     NS_ABORT_MSG_UNLESS(partitions == 1 || m_plan.lookaheadPs > 0,
                         "partitions of links without delay");
     NS_ABORT_MSG_IF(m_plan.reactionPs < m_plan.lookaheadPs,

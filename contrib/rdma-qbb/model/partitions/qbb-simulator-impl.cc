@@ -329,8 +329,7 @@ QbbSimulatorImpl::IsExpired(const EventId& id) const
     }
     if (id.GetUid() == EventId::UID::DESTROY)
     {
-        return std::find(m_destroyEvents.begin(), m_destroyEvents.end(), id) ==
-               m_destroyEvents.end();
+        return std::ranges::find(m_destroyEvents, id) == m_destroyEvents.end();
     }
     // After a run with partitions, each timeline has a present time of its own.
     const bool hasRun = !QbbTimeline::Current() && m_partitions && m_partitions->HasBegun();

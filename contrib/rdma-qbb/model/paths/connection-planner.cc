@@ -126,7 +126,7 @@ ConnectionPlanner::Move(const Pair& pair, uint32_t hash, uint16_t port)
     {
         return std::nullopt;
     }
-    const bool stays = std::find(ports.begin(), ports.end(), port) != ports.end();
+    const bool stays = std::ranges::find(ports, port) != ports.end();
     return stays ? port : ports[hash % ports.size()];
 }
 

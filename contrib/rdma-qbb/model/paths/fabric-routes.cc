@@ -80,7 +80,7 @@ FabricRoutes::MakeGroups()
                 attached.push_back(port.peer);
             }
         }
-        std::sort(attached.begin(), attached.end());
+        std::ranges::sort(attached);
         const auto [group, isNew] =
             groupOf.try_emplace(std::move(attached), static_cast<uint32_t>(m_groupHosts.size()));
         if (isNew)
@@ -345,10 +345,9 @@ FabricRoutes::CutOffPairs(std::size_t limit) const
         {
             const uint32_t src = m_groupHosts[a].front();
             // Within a server NVLink may hide that the network does not connect two groups.
-            const auto dst =
-                std::find_if(m_groupHosts[b].begin(), m_groupHosts[b].end(), [&](uint32_t host) {
-                    return host != src && !Reachable(src, host);
-                });
+            const auto dst = std::ranges::find_if(m_groupHosts[b], [&](uint32_t host) {
+                return host != src && !Reachable(src, host);
+            });
             if (dst == m_groupHosts[b].end())
             {
                 continue;

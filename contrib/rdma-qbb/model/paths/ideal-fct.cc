@@ -138,7 +138,7 @@ IdealFct::ProfilesBy(uint32_t node, std::span<const uint16_t> ports, uint32_t ds
             profiles.push_back(std::move(rest));
         }
     }
-    std::sort(profiles.begin(), profiles.end());
+    std::ranges::sort(profiles);
     profiles.erase(std::unique(profiles.begin(), profiles.end()), profiles.end());
     return profiles;
 }

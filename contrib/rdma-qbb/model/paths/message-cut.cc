@@ -20,16 +20,15 @@ MessageCut::MessageCut(const ClusterTopology& topology,
     const auto rateOf = [&](uint16_t port) { return topology.links[all[port].link].rateBps; };
     const uint64_t first = rateOf(ports.front());
     const bool nvlink = topology.IsNvLink(all[ports.front()].link);
-    const bool even = std::all_of(ports.begin(), ports.end(), [&](uint16_t port) {
-        return rateOf(port) == first;
-    });
+    const bool even =
+        std::ranges::all_of(ports, [&](uint16_t port) { return rateOf(port) == first; });
     if (nvlink && even)
     {
         return;
     }
     for (uint32_t pair = 0; pair < (nvlink ? 1 : queuePairs); ++pair)
     {
-        std::transform(ports.begin(), ports.end(), std::back_inserter(m_rates), rateOf);
+        std::ranges::transform(ports, std::back_inserter(m_rates), rateOf);
     }
 }
 

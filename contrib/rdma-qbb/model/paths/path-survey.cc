@@ -48,9 +48,7 @@ struct Reached
 void
 Merge(std::vector<Reached>& nodes, const Reached& more)
 {
-    const auto known = std::find_if(nodes.begin(), nodes.end(), [&more](const Reached& each) {
-        return each.node == more.node;
-    });
+    const auto known = std::ranges::find(nodes, more.node, &Reached::node);
     if (known == nodes.end())
     {
         nodes.push_back(more);
@@ -84,7 +82,7 @@ LikeHosts(const FabricRoutes& routes)
                 attachments.emplace_back(port.peer, link.rateBps, link.delayPs);
             }
         }
-        std::sort(attachments.begin(), attachments.end());
+        std::ranges::sort(attachments);
         Representatives& hosts = kinds[attachments];
         // Two hosts of one server may be joined by NVLink alone, so keep hosts of two servers.
         if (hosts.empty() || (hosts.size() == 1 && !topology.ShareNvLink(hosts.front(), host)))

@@ -24,11 +24,7 @@ class SeqRanges
     void Add(uint64_t begin, uint64_t end)
     {
         // Ranges that touch or overlap the new one melt into it.
-        const auto first = std::lower_bound(
-            m_ranges.begin(),
-            m_ranges.end(),
-            begin,
-            [](const Range& range, uint64_t offset) { return range.end < offset; });
+        const auto first = std::ranges::lower_bound(m_ranges, begin, {}, &Range::end);
         auto last = first;
         for (; last != m_ranges.end() && last->begin <= end; ++last)
         {
@@ -47,11 +43,7 @@ class SeqRanges
     /// Forget everything below @p offset.
     void TrimBelow(uint64_t offset)
     {
-        const auto keep =
-            std::upper_bound(m_ranges.begin(),
-                             m_ranges.end(),
-                             offset,
-                             [](uint64_t value, const Range& range) { return value < range.end; });
+        const auto keep = std::ranges::upper_bound(m_ranges, offset, {}, &Range::end);
         m_ranges.erase(m_ranges.begin(), keep);
         if (!m_ranges.empty())
         {
@@ -62,11 +54,7 @@ class SeqRanges
     /// @return the first offset at or above @p offset that is not in the set
     [[nodiscard]] uint64_t FirstMissing(uint64_t offset) const
     {
-        const auto range = std::upper_bound(
-            m_ranges.begin(),
-            m_ranges.end(),
-            offset,
-            [](uint64_t value, const Range& candidate) { return value < candidate.end; });
+        const auto range = std::ranges::upper_bound(m_ranges, offset, {}, &Range::end);
         return range != m_ranges.end() && range->begin <= offset ? range->end : offset;
     }
 

@@ -72,7 +72,7 @@ class FlowletRouting : public RoutingPolicy
         Flowlet& flowlet = m_flowlets[static_cast<uint64_t>(frame.hash) << 32 | frame.dst];
         const int64_t gapPs = m_gap.IsZero() ? m_gapForPathsPs : m_gap.GetTimeStep();
         const bool stays = nowPs - flowlet.lastPs <= gapPs &&
-                           std::find(ports.begin(), ports.end(), flowlet.port) != ports.end();
+                           std::ranges::find(ports, flowlet.port) != ports.end();
         flowlet.lastPs = nowPs;
         if (stays)
         {

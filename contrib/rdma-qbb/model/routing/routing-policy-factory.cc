@@ -54,7 +54,7 @@ SwitchLayers(const ClusterTopology& topology)
     {
         const auto ports = topology.Ports(node);
         if (topology.Is(node, NodeKind::Switch) &&
-            std::any_of(ports.begin(), ports.end(), [&](const ClusterTopology::Port& port) {
+            std::ranges::any_of(ports, [&](const ClusterTopology::Port& port) {
                 return topology.Is(port.peer, NodeKind::Host);
             }))
         {
@@ -101,13 +101,12 @@ PathUseOf(const std::vector<TypeId>& routing)
         return PathUse::All;
     }
     const std::set<TypeId> policies(routing.begin(), routing.end());
-    if (std::any_of(policies.begin(), policies.end(), ReordersFrames))
+    if (std::ranges::any_of(policies, ReordersFrames))
     {
         return PathUse::All;
     }
-    const bool onlyEcmp = std::all_of(policies.begin(), policies.end(), [](TypeId each) {
-        return each == EcmpRouting::GetTypeId();
-    });
+    const bool onlyEcmp =
+        std::ranges::all_of(policies, [](TypeId each) { return each == EcmpRouting::GetTypeId(); });
     return onlyEcmp ? PathUse::Fixed : PathUse::InTurn;
 }
 

@@ -247,7 +247,7 @@ FindPfcDeadlock(std::span<SwitchNode* const> switches, const std::function<bool(
     for (;;)
     {
         const std::size_t next = NextOf(stuck[walk.back()].wait, stuck);
-        const auto seen = std::find(walk.begin(), walk.end(), next);
+        const auto seen = std::ranges::find(walk, next);
         if (seen != walk.end())
         {
             std::vector<PfcWait> circle;

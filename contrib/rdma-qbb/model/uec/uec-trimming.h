@@ -37,12 +37,6 @@ class UecTrimming : public DynamicThresholds
                       const SwitchNode& node,
                       int64_t nowPs) override;
 
-    /// @return bytes that a queue of a port may hold
-    uint64_t GetQueueLimit(uint16_t port) const
-    {
-        return m_limits[port];
-    }
-
   private:
     /// @return whether a packet that makes a queue so long is to be trimmed
     bool DrawTrim(uint64_t queue, uint64_t limit, uint32_t hash);
