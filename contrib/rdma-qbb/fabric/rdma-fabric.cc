@@ -10,6 +10,7 @@
 #include "in-network-planner.h"
 #include "pfc-watchdog.h"
 #include "rdma-qbb/model/attribute/switch-model.h"
+#include "rdma-qbb/model/paths/oversubscription.h"
 #include "rdma-qbb/model/routing/ecmp-routing.h"
 #include "rdma-qbb/model/routing/routing-policy-factory.h"
 
@@ -519,9 +520,11 @@ RdmaFabric::FitTransportToPaths()
         return;
     }
     const int64_t longestRttPs = m_paths->FindExtremes().maxBaseRttPs;
+    const double oversubscription = FindOversubscription(*m_parts.topology);
     for (uint32_t host = 0; host < m_parts.drivers.size(); ++host)
     {
         GetHw(host).GetTransport()->FitToPaths(longestRttPs);
+        GetHw(host).GetTransport()->FitToOversubscription(oversubscription);
     }
 }
 

@@ -6,6 +6,8 @@
 #include "rdma-qbb/model/uec/uec-credit.h"
 #include "uec-fabric.h"
 
+#include "ns3/boolean.h"
+#include "ns3/config.h"
 #include "ns3/input-error.h"
 #include "ns3/test.h"
 
@@ -136,6 +138,109 @@ class UecCreditIncastTestCase : public TestCase
     std::string m_control;
 };
 
+/// The rate of grants on an oversubscribed fabric, step by step.
+class UecCreditRateTestCase : public TestCase
+{
+  public:
+    UecCreditRateTestCase()
+        : TestCase("a receiver grants less after trimmed and marked frames, and more after none")
+    {
+    }
+
+  private:
+    static constexpr int64_t RTT_PS = 1000;
+
+    /// Let a period pass, whatever it lasts. @return the rate after it
+    static double RateAfter(UecCreditRate& rate, int64_t& nowPs, int whole, int marked, int trimmed)
+    {
+        QbbFrame frame{};
+        frame.kind = QbbFrameKind::Data;
+        for (int each = 0; each < whole + trimmed; ++each)
+        {
+            frame.payloadBytes = each < whole ? 1000 : 0;
+            frame.ecn = each < marked ? EcnCodepoint::Ce : EcnCodepoint::Ect0;
+            rate.OnFrame(frame, nowPs);
+        }
+        const double before = rate.Get(nowPs);
+        double after = before;
+        for (int64_t endPs = nowPs + 19 * RTT_PS / 10; after == before && nowPs < endPs;)
+        {
+            after = rate.Get(++nowPs);
+        }
+        return after;
+    }
+
+    void DoRun() override
+    {
+        UecCreditRate rate(0.1, RTT_PS, 1);
+        int64_t nowPs = 0;
+        NS_TEST_ASSERT_MSG_EQ(rate.Get(nowPs), 1, "all of the link at first");
+        const auto expect = [&](int whole, int marked, int trimmed, double expected) {
+            const double after = RateAfter(rate, nowPs, whole, marked, trimmed);
+            NS_TEST_ASSERT_MSG_EQ_TOL(after, expected, 1e-9, "of the link");
+        };
+        expect(60, 0, 40, 0.6);   // less 40 of 100
+        expect(100, 0, 0, 0.61);  // a step
+        expect(100, 0, 0, 0.63);  // two
+        expect(100, 20, 0, 0.64); // with a mark, one
+        // The average of marks is 0.1 * 0.5 + 0.8 * 0.5 = 0.45: half of the excess over 0.3.
+        expect(100, 80, 0, 0.64 * (1 - 0.5 * 0.15));
+        expect(1, 0, 99, 0.1); // the least
+        NS_TEST_ASSERT_MSG_EQ(rate.Get(nowPs + 1000 * RTT_PS), 1, "all of the link after a pause");
+    }
+};
+
+/// A permutation of hosts that share uplinks: a spine carries an eighth of all NICs.
+class UecCreditUplinkTestCase : public TestCase
+{
+  public:
+    UecCreditUplinkTestCase()
+        : TestCase("receivers behind a shared uplink find its rate by themselves")
+    {
+    }
+
+  private:
+    static constexpr uint64_t BYTES = 4'000'000;
+
+    struct Outcome
+    {
+        int64_t lastPs{0};
+        uint64_t trims{0};
+    };
+
+    static Outcome Run(bool adapts)
+    {
+        // Hosts of a leaf send to those of the other, four at once through one uplink.
+        FabricUnderTest test(TwoLeaves(1), UecConf("UEC_CC rccc\n"));
+        Config::SetDefault("ns3::UecTransport::CreditAdapts", BooleanValue(adapts));
+        test.Build();
+        for (uint32_t host = 0; host < 8; ++host)
+        {
+            test.Send(host, (host + 4) % 8, BYTES);
+        }
+        Simulator::Run();
+        Outcome outcome;
+        for (const auto& flow : test.flows)
+        {
+            outcome.lastPs = std::max(outcome.lastPs, flow->deliveredPs);
+        }
+        outcome.trims = UecTotals(test).nacks;
+        return outcome;
+    }
+
+    void DoRun() override
+    {
+        const int64_t uplinkPs = 4 * static_cast<int64_t>(BYTES / 1000) * UEC_FRAME_PS;
+        const Outcome adapted = Run(true);
+        const Outcome greedy = Run(false);
+        // Headers and NACKs of three trimmed packets for one that passes, each way.
+        NS_TEST_ASSERT_MSG_GT(greedy.lastPs, 12 * uplinkPs / 10, "trimmed packets fill the uplink");
+        NS_TEST_ASSERT_MSG_LT(adapted.trims, greedy.trims / 3, "few packets are trimmed");
+        NS_TEST_ASSERT_MSG_LT(adapted.lastPs, greedy.lastPs, "and all ends sooner");
+        NS_TEST_ASSERT_MSG_GT_OR_EQ(adapted.lastPs, uplinkPs, "not faster than the uplink");
+    }
+};
+
 /// Connections share a receiver, not hosts: two of one sender get two shares.
 class UecCreditSharesTestCase : public TestCase
 {
@@ -210,6 +315,8 @@ class UecCreditTestSuite : public TestSuite
             AddTestCase(new UecCreditIncastTestCase(senders, "rccc"));
         }
         AddTestCase(new UecCreditIncastTestCase(16, "both"));
+        AddTestCase(new UecCreditRateTestCase);
+        AddTestCase(new UecCreditUplinkTestCase);
         AddTestCase(new UecCreditSharesTestCase);
         AddTestCase(new UecCreditOrderedTestCase);
     }

@@ -482,12 +482,14 @@ ChosenTransport()
 Format
 UltraEthernetCongestion()
 {
-    // Attributes: whether senders have windows, and whether receivers grant credits.
+    // Attributes: whether senders have windows, whether receivers grant credits, and whether the
+    // last hop marks packets: it has none to mark if receivers pace it.
     Format format = OneOf({{"nscc", "nscc"}, {"rccc", "rccc"}, {"both", "both"}});
     format.take = [](FabricConf&, const Values& values, const Fields&, const Key& key) {
         const auto& word = std::get<std::string>(values[0]);
         return Settings{{key.attributes[0], Create<BooleanValue>(word != "rccc")},
-                        {key.attributes[1], Create<BooleanValue>(word != "nscc")}};
+                        {key.attributes[1], Create<BooleanValue>(word != "nscc")},
+                        {key.attributes[2], Create<BooleanValue>(word == "nscc")}};
     };
     format.get = [](const FabricConf&, const Key& key) {
         const bool nscc = LookAtDefault<BooleanValue>(key.attributes[0]);

@@ -672,7 +672,7 @@ UltraEthernet()
          "senders send."},
         {{"UEC_CC",
           UltraEthernetCongestion(),
-          {"ns3::UecTransport::Nscc", "ns3::UecTransport::Rccc"}},
+          {"ns3::UecTransport::Nscc", "ns3::UecTransport::Rccc", "ns3::UecTrimming::MarksEdge"}},
          "Ultra Ethernet: congestion control at senders, by a window (nscc), at receivers, by "
          "credits (rccc), or both. rccc and both need UEC_DELIVERY rud."},
         {{"UEC_DELIVERY", delivery, "ns3::UecTransport::Ordered"},

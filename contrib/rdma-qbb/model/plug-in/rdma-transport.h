@@ -95,6 +95,12 @@ class RdmaTransport : public Object
     {
     }
 
+    /// The topology is known. @param ratio by which the links of the fabric carry less than all
+    /// hosts send together, at least 1 (FindOversubscription())
+    virtual void FitToOversubscription([[maybe_unused]] double ratio)
+    {
+    }
+
     // --- receiver
 
     /// A connection to this host is new. State goes to rx.transport.

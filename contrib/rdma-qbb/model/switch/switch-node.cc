@@ -296,6 +296,13 @@ SwitchNode::Admit(QbbFrame& frame, uint16_t outPort, int64_t nowPs)
 }
 
 bool
+SwitchNode::LeadsToHost(uint16_t port) const
+{
+    const Ptr<QbbNetDevice> peer = m_ports[port]->GetPeer();
+    return peer && !dynamic_cast<const SwitchNode*>(PeekPointer(peer->GetNode()));
+}
+
+bool
 SwitchNode::Trim(QbbFrame& frame, uint16_t outPort)
 {
     if (frame.kind != QbbFrameKind::Data || frame.payloadBytes == 0)
@@ -307,6 +314,7 @@ SwitchNode::Trim(QbbFrame& frame, uint16_t outPort)
     ++m_trims[outPort];
     m_droppedPayload += frame.payloadBytes;
     frame.payloadBytes = 0;
+    frame.trimmedAtEdge = LeadsToHost(outPort);
     frame.wireBytes = QbbNetDevice::MIN_WIRE_BYTES;
     frame.priority = 0;
     return true;

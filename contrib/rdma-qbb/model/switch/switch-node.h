@@ -96,6 +96,9 @@ class SwitchNode : public Node, public LinkNode
         return static_cast<uint16_t>(m_ports.size());
     }
 
+    /// @return whether a port leads to a host, not to another switch
+    bool LeadsToHost(uint16_t port) const;
+
     /// @return frames marked CE that left by a port
     uint64_t GetMarks(uint16_t port) const
     {

@@ -166,7 +166,8 @@ UecCreditPacer::Grant(int64_t nowPs)
                          << rx.peer.host);
     m_hw.SendControl(rx, {.type = CREDIT, .value = claim.granted}, nowPs);
     const auto txPs = static_cast<double>(TxTimePs(std::max<uint64_t>(bytes, 1)));
-    m_nextPs = nowPs + static_cast<int64_t>(txPs / m_share);
+    const double share = m_rate ? m_share * m_rate->Get(nowPs) : m_share;
+    m_nextPs = nowPs + static_cast<int64_t>(txPs / share);
     claim.waits = claim.GetNeed() > 0;
     if (claim.waits)
     {

@@ -4,11 +4,14 @@
 #ifndef UEC_CREDIT_H
 #define UEC_CREDIT_H
 
+#include "uec-credit-rate.h"
+
 #include "ns3/rdma-deadline-timer.h"
 #include "ns3/rdma-transport.h"
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 
 namespace ns3
 {
@@ -109,6 +112,7 @@ struct UecClaim : public RdmaTransportState
  * All else that comes by the link takes its time from the grants: answers, headers of trimmed
  * packets, and unsolicited data beyond one round trip's worth. So the data granted and all else
  * come to the rate of the link, and the queue that unsolicited data of many senders leaves drains.
+ * Where the fabric is oversubscribed, a UecCreditRate makes the grants rarer.
  */
 class UecCreditPacer
 {
@@ -119,6 +123,21 @@ class UecCreditPacer
     /// @param grantFrames full frames of a grant
     /// @param share of the link's rate
     UecCreditPacer(RdmaHw& hw, uint16_t nic, uint32_t grantFrames, double share);
+
+    /// From now on the rate follows the congestion of the fabric.
+    void Adapt(const UecCreditRate& rate)
+    {
+        m_rate = rate;
+    }
+
+    /// A data frame has come, with its payload or without.
+    void OnFrame(const QbbFrame& frame, int64_t nowPs)
+    {
+        if (m_rate)
+        {
+            m_rate->OnFrame(frame, nowPs);
+        }
+    }
 
     /// The link has carried something else.
     void Charge(uint64_t wireBytes, int64_t nowPs);
@@ -142,6 +161,7 @@ class UecCreditPacer
     uint16_t m_nic;
     uint32_t m_grantFrames;
     double m_share;
+    std::optional<UecCreditRate> m_rate; ///< part of that share; none: all of it
     std::deque<RdmaRxQueuePair*> m_waiting;
     int64_t m_nextPs{0};     ///< no grant before
     uint64_t m_freeBytes{0}; ///< unsolicited bytes that take no time from grants

@@ -82,6 +82,12 @@ UecTransport::GetTypeId()
                           DoubleValue(1.0),
                           MakeDoubleAccessor(&UecTransport::m_creditShare),
                           MakeDoubleChecker<double>(0.01, 2))
+            .AddAttribute("CreditAdapts",
+                          "Where links of the fabric are oversubscribed and senders have no "
+                          "windows, receivers grant less when frames come marked or trimmed",
+                          BooleanValue(true),
+                          MakeBooleanAccessor(&UecTransport::m_creditAdapts),
+                          MakeBooleanChecker())
             .AddAttribute("UnsolicitedFactor",
                           "Data that a sender may send before the first credit, in "
                           "bandwidth-delay products of the path, and at least a packet",
@@ -127,6 +133,12 @@ UecTransport::FitToPaths(int64_t longestRttPs)
     m_networkRttPs = longestRttPs;
 }
 
+void
+UecTransport::FitToOversubscription(double ratio)
+{
+    m_oversubscription = ratio;
+}
+
 UecCreditPacer&
 UecTransport::PacerOf(RdmaHw& hw, uint16_t nic)
 {
@@ -137,6 +149,11 @@ UecTransport::PacerOf(RdmaHw& hw, uint16_t nic)
     if (!m_pacers[nic])
     {
         m_pacers[nic] = std::make_unique<UecCreditPacer>(hw, nic, m_creditFrames, m_creditShare);
+        if (m_creditAdapts && !m_nscc && m_oversubscription > 1)
+        {
+            const double least = std::max(0.01, 0.9 / m_oversubscription); // as uet-htsim
+            m_pacers[nic]->Adapt({least, m_networkRttPs, hw.GetHostIndex() << 8 ^ nic});
+        }
     }
     return *m_pacers[nic];
 }
@@ -185,6 +202,7 @@ UecTransport::OnData(RdmaRxQueuePair& rx, const QbbFrame& frame, int64_t nowPs)
     auto& claim = static_cast<UecClaim&>(*rx.transport);
     const auto told = static_cast<int64_t>(frame.telemetry->answerField); // by OnSend()
     claim.target = std::max(claim.target, told >> 1);
+    pacer.OnFrame(frame, nowPs);
     if (frame.payloadBytes == 0)
     {
         pacer.Charge(frame.wireBytes, nowPs);

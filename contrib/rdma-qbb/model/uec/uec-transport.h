@@ -48,6 +48,7 @@ class UecTransport : public RdmaTransport
     TypeId ChooseLossRecovery(TypeId configured) const override;
     TypeId ChooseCongestionControl(TypeId configured) const override;
     void FitToPaths(int64_t longestRttPs) override;
+    void FitToOversubscription(double ratio) override;
     void OnReceiverInit(RdmaRxQueuePair& rx) override;
     void OnReceiverClose(RdmaRxQueuePair& rx) override;
     void OnData(RdmaRxQueuePair& rx, const QbbFrame& frame, int64_t nowPs) override;
@@ -88,6 +89,8 @@ class UecTransport : public RdmaTransport
     bool m_rccc{false};
     uint32_t m_creditFrames{4};
     double m_creditShare{1.0};
+    bool m_creditAdapts{true};
+    double m_oversubscription{1.0};
     double m_unsolicitedFactor{1.0};
     std::vector<std::unique_ptr<UecCreditPacer>> m_pacers; ///< by NIC port
     int64_t m_networkRttPs{0};

@@ -3,6 +3,7 @@
  */
 #include "uec-trimming.h"
 
+#include "ns3/boolean.h"
 #include "ns3/double.h"
 #include "ns3/flow-hash.h"
 #include "ns3/log.h"
@@ -51,7 +52,12 @@ UecTrimming::GetTypeId()
                           "Part of a full queue up to which no packet is trimmed",
                           DoubleValue(0.875),
                           MakeDoubleAccessor(&UecTrimming::m_trimLow),
-                          MakeDoubleChecker<double>(0, 1));
+                          MakeDoubleChecker<double>(0, 1))
+            .AddAttribute("MarksEdge",
+                          "Packets that leave to a host are marked, too",
+                          BooleanValue(true),
+                          MakeBooleanAccessor(&UecTrimming::m_marksEdge),
+                          MakeBooleanChecker());
     return tid;
 }
 
@@ -68,8 +74,12 @@ UecTrimming::FitToPaths(SwitchNode& node, int64_t longestRttPs)
         const auto part = [limit](double share) {
             return static_cast<uint64_t>(share * static_cast<double>(limit));
         };
-        node.GetMmu()->SetEcn(port,
-                              {part(m_ecnLow), std::max(part(m_ecnLow), part(m_ecnHigh)), 1.0});
+        EcnThresholds marks;
+        if (m_marksEdge || !node.LeadsToHost(port))
+        {
+            marks = {part(m_ecnLow), std::max(part(m_ecnLow), part(m_ecnHigh)), 1.0};
+        }
+        node.GetMmu()->SetEcn(port, marks);
     }
 }
 

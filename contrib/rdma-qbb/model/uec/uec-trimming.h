@@ -45,6 +45,7 @@ class UecTrimming : public DynamicThresholds
     double m_ecnLow{0.2};
     double m_ecnHigh{0.8};
     double m_trimLow{0.875};
+    bool m_marksEdge{true};
     uint32_t m_draws{0};
     std::vector<uint64_t> m_limits; ///< by port
 };
