@@ -215,6 +215,27 @@ def test_a_pfc_deadlock_ends_the_run_and_its_circle_is_named(tmp_path):
     assert max(float(row[6]) for row in rows[1:]) == record["longest_pause_ns"] >= 500e3
 
 
+@pytest.mark.parametrize("loss", ["0", "0.000001"])
+def test_a_deadlock_of_credits_ends_the_run_and_its_circle_is_named(tmp_path, loss):
+    # Where the wire may lose frames, senders ask for credit for ever.
+    conf = f"CC_MODE 0\nHAS_WIN 0\nLINK_CREDITS 20000\nPFC_WATCHDOG 0\nERROR_RATE_PER_LINK {loss}\n"
+    result = run(tmp_path, topology=ring(), flows=AROUND, conf=conf)
+    assert result.returncode == 1
+    assert "5 flows are not finished, and the network is deadlocked" in result.stderr
+    assert "Credit deadlock found at" in result.stderr
+    assert "5 queues wait for each other in a circle" in result.stderr
+    for i in range(5):
+        assert f"of priority 3, without credit of node {5 + i}" in result.stderr
+    assert json.loads((tmp_path / "out/run.json").read_text())["status"] == "stuck"
+
+
+def test_a_deadlock_ends_the_run_without_a_watchdog_too(tmp_path):
+    conf = LITTLE_BUFFER.replace("PFC_WATCHDOG 500", "PFC_WATCHDOG 0")
+    result = run(tmp_path, topology=ring(), flows=AROUND, conf=conf)
+    assert result.returncode == 1
+    assert "the network is deadlocked" in result.stderr and "PFC deadlock found at" in result.stderr
+
+
 @pytest.mark.parametrize("action", ["drop", "forward"])
 def test_the_pfc_watchdog_can_break_a_deadlock(tmp_path, action):
     result = run(tmp_path, topology=ring(), flows=AROUND,

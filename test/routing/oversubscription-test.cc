@@ -53,7 +53,8 @@ TEST(Oversubscription, IsOfHostsToUplinks)
 
 TEST(Oversubscription, IsOfTheNarrowestTier)
 {
-    // Two hosts at each of four leaves, two leaves at each aggregation switch, one core: 800 to 100 Gb/s.
+    // Two hosts at each of four leaves, two leaves at each aggregation switch, one core: 800 to 100
+    // Gb/s.
     EXPECT_DOUBLE_EQ(RatioOf(8,
                              7,
                              {"0 8 100",

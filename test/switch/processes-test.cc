@@ -208,13 +208,12 @@ TEST(ProcessesTogether, NameADeadlockAndBreakIt)
                             5 + (i + 1) % 5);
     }
     const PartitionedSimulator simulator(false);
-    for (const char* action : {"alert", "drop", "forward"})
+    const std::string paused = "BUFFER_SIZE 200000\nPFC_WATCHDOG 500\nPFC_WATCHDOG_ACTION ";
+    for (const std::string& way :
+         {paused + "alert", paused + "drop", paused + "forward", std::string("LINK_CREDITS 20000")})
     {
         const auto run = [&] {
-            TextFabric test(ring,
-                            "CC_MODE 0\nHAS_WIN 0\nPACKET_PAYLOAD_SIZE 1000\nBUFFER_SIZE 200000\n"
-                            "PFC_WATCHDOG 500\nPFC_WATCHDOG_ACTION " +
-                                std::string(action) + "\n");
+            TextFabric test(ring, "CC_MODE 0\nHAS_WIN 0\nPACKET_PAYLOAD_SIZE 1000\n" + way + "\n");
             test.fabric->SetThreads(1);
             test.Build();
             for (uint32_t src = 0; src < 5; ++src)
@@ -241,7 +240,7 @@ TEST(ProcessesTogether, NameADeadlockAndBreakIt)
         };
         const std::string one = run();
         EXPECT_THAT(one, testing::HasSubstr("5 queues wait for each other in a circle"));
-        EXPECT_THAT(ForkedProcesses::Run(3, run), testing::Each(one)) << action;
+        EXPECT_THAT(ForkedProcesses::Run(3, run), testing::Each(one)) << way;
     }
 }
 

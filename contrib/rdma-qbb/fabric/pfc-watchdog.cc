@@ -4,12 +4,15 @@
 #include "pfc-watchdog.h"
 
 #include "fabric-parts.h"
-#include "rdma-qbb/model/switch/pfc-deadlock.h"
+#include "rdma-qbb/model/switch/buffer-deadlock.h"
 #include "trace-source.h"
 
 #include "ns3/callback.h"
 #include "ns3/log.h"
 #include "ns3/qbb-mail.h"
+#include "ns3/rdma-hw.h"
+#include "ns3/rdma-nic.h"
+#include "ns3/rdma-queue-pair.h"
 #include "ns3/simulator.h"
 
 #include <algorithm>
@@ -117,9 +120,48 @@ PfcWatchdog::Watch(const FabricParts& parts)
             }
         }
     }
+    const TraceSource<RdmaHw> timeout("Timeout");
+    const TraceSource<RdmaHw> failure("QpFailed");
+    for (uint32_t host = 0; host < parts.drivers.size(); ++host)
+    {
+        if (parts.IsHere(parts.topology->NodeOfHost(host)))
+        {
+            RdmaHw& hw = parts.Hw(host);
+            timeout.Connect(hw, MakeCallback(&PfcWatchdog::OnTimeout, this));
+            failure.Connect(hw, MakeCallback(&PfcWatchdog::OnFailure, this));
+        }
+    }
 }
 
 PfcWatchdog::~PfcWatchdog() = default;
+
+void
+PfcWatchdog::OnTimeout(const RdmaQueuePair& qp)
+{
+    if (qp.nic->GetPort().GetHeldMask() >> qp.priority & 1)
+    {
+        OnFailure(qp);
+    }
+}
+
+void
+PfcWatchdog::OnFailure(const RdmaQueuePair& qp)
+{
+    QbbMail::Note(qp.hw->GetNodeId(), *this, Waiting{});
+}
+
+void
+PfcWatchdog::NoteWaiting()
+{
+    if (!m_searchScheduled && !m_stopped)
+    {
+        m_searchScheduled = true;
+        QbbMail::Post([this] {
+            m_searchScheduled = false;
+            SearchDeadlock(Simulator::Now().GetTimeStep());
+        });
+    }
+}
 
 void
 PfcWatchdog::OnPfc(uint32_t node, Ptr<const QbbNetDevice> device, uint8_t priority, bool paused)
@@ -223,28 +265,32 @@ PfcWatchdog::NoteStorm(PfcPauseRecord& record, int64_t nowPs)
 void
 PfcWatchdog::SearchDeadlock(int64_t nowPs)
 {
-    const std::vector<PfcWait> circle =
-        FindPfcDeadlock(m_parts->switches, [this](uint32_t node) { return m_parts->IsHere(node); });
+    const std::vector<BufferWait> circle =
+        FindBufferDeadlock(m_parts->switches,
+                           [this](uint32_t node) { return m_parts->IsHere(node); });
     if (circle.empty())
     {
         return;
     }
     ++m_deadlocks;
     NS_LOG_INFO(circle.size() << " queues wait for each other in a circle");
+    const bool isOfCredits = std::ranges::any_of(circle, &BufferWait::needsCredit);
     m_deadlockLines.assign(1,
-                           "PFC deadlock found at " + Micros(nowPs) + ": " +
-                               std::to_string(circle.size()) +
+                           std::string(isOfCredits ? "Credit" : "PFC") + " deadlock found at " +
+                               Micros(nowPs) + ": " + std::to_string(circle.size()) +
                                " queues wait for each other in a circle");
-    for (const PfcWait& wait : circle)
+    for (const BufferWait& wait : circle)
     {
         const auto record = m_records.find(KeyOf(wait.node, wait.port, wait.priority));
         m_deadlockLines.push_back(
             "  node " + std::to_string(wait.node) + " port " + std::to_string(wait.port + 1) +
             " holds " + std::to_string(wait.bytes) + " bytes of priority " +
-            std::to_string(wait.priority) + ", paused by node " + std::to_string(wait.pausedBy) +
+            std::to_string(wait.priority) +
+            (wait.needsCredit ? ", without credit of node " : ", paused by node ") +
+            std::to_string(wait.pausedBy) +
             (record == m_records.end() ? "" : " since " + Micros(record->second.sincePs)));
     }
-    if (m_action == PfcAction::Alert)
+    if (m_action == PfcAction::Alert || m_timeout.IsZero() || isOfCredits)
     {
         m_stopped = true;
         Simulator::Stop();

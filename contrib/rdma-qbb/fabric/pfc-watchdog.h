@@ -21,6 +21,7 @@
 namespace ns3
 {
 
+class RdmaQueuePair;
 struct FabricParts;
 
 /// Reaction to a queue that is paused for too long: an attribute's type.
@@ -58,6 +59,10 @@ struct PfcPauseRecord
  * consequence, as with the watchdogs of switches: Alert notes it; Drop empties the queue;
  * Forward lets it send in spite of the pauses for the same time again. At each storm the pauses are
  * searched for a deadlock; with Alert, which cannot resolve one, that ends the simulation.
+ *
+ * A queue pair that runs into its timeout behind a port that holds it back, or gives up, starts a
+ * search, too, whatever the Timeout. So circles of links without credit (LinkCredits) are found,
+ * which no Action resolves: they end the simulation.
  *
  * Costs nothing while nothing is paused, and little then: it listens to changes only.
  */
@@ -122,6 +127,18 @@ class PfcWatchdog : public Object, public QbbAddressee
         }
     };
 
+    /// A queue pair waits in vain.
+    struct Waiting
+    {
+        void operator()(PfcWatchdog& watchdog) const
+        {
+            watchdog.NoteWaiting();
+        }
+    };
+
+    void OnTimeout(const RdmaQueuePair& qp);
+    void OnFailure(const RdmaQueuePair& qp);
+    void NoteWaiting();
     void OnPfc(uint32_t node, Ptr<const QbbNetDevice> device, uint8_t priority, bool paused);
     void Note(uint32_t node, uint16_t port, uint8_t priority, bool paused);
     void ScheduleCheck(int64_t delayPs);
@@ -136,6 +153,7 @@ class PfcWatchdog : public Object, public QbbAddressee
     boost::unordered_flat_map<uint64_t, PfcPauseRecord> m_records;
     std::vector<uint64_t> m_paused; ///< keys of the queues that are paused
     bool m_checkScheduled{false};
+    bool m_searchScheduled{false};
     bool m_stopped{false};
     uint8_t m_ignored{0}; ///< priorities with pauses that have been ignored, a bit each
     uint64_t m_storms{0};

@@ -5,7 +5,7 @@
  */
 #include "fabric-test-support.h"
 #include "rdma-qbb/fabric/pfc-watchdog.h"
-#include "rdma-qbb/model/switch/pfc-deadlock.h"
+#include "rdma-qbb/model/switch/buffer-deadlock.h"
 
 #include "ns3/map-scheduler.h"
 #include "ns3/object-factory.h"
@@ -101,7 +101,7 @@ class DeadlockIsNamedTestCase : public TestCase
         const PfcWatchdog& watchdog = test.fabric->GetPfcWatchdog();
         NS_TEST_ASSERT_MSG_EQ(watchdog.HasStoppedRun(), true, "the run ends");
         NS_TEST_ASSERT_MSG_LT(Simulator::Now(), MilliSeconds(3), "soon");
-        const auto circle = FindPfcDeadlock(test.fabric->GetSwitches());
+        const auto circle = FindBufferDeadlock(test.fabric->GetSwitches());
         NS_TEST_ASSERT_MSG_EQ(circle.size(), RING, "the whole ring");
         const auto lines = watchdog.Describe(0);
         NS_TEST_ASSERT_MSG_NE(lines.front().find("5 queues wait for each other in a circle"),
@@ -109,7 +109,7 @@ class DeadlockIsNamedTestCase : public TestCase
                               lines.front());
         for (std::size_t i = 0; i < circle.size(); ++i)
         {
-            const PfcWait& wait = circle[i];
+            const BufferWait& wait = circle[i];
             NS_TEST_ASSERT_MSG_EQ(wait.pausedBy, circle[(i + 1) % RING].node, "a circle");
             NS_TEST_ASSERT_MSG_EQ(wait.pausedBy, RING + (wait.node - RING + 1) % RING, "around");
             NS_TEST_ASSERT_MSG_GT(wait.bytes, 0, "it holds frames");
@@ -141,6 +141,66 @@ class DeadlockIsNamedTestCase : public TestCase
         ItIsNamed();
         WithoutACircleThereIsNone();
     }
+};
+
+/// A circle of links without credit ends the run, even where senders ask for credit again and
+/// again.
+class CreditDeadlockIsNamedTestCase : public TestCase
+{
+  public:
+    CreditDeadlockIsNamedTestCase(const std::string& more)
+        : TestCase("A deadlock of credits ends the run, and the report names its circle: " + more),
+          m_more(more)
+    {
+    }
+
+  private:
+    static constexpr uint64_t BUFFER = 20'000;
+
+    void DoRun() override
+    {
+        const std::string conf = "CC_MODE 0\nHAS_WIN 0\nPACKET_PAYLOAD_SIZE 1000\nLINK_CREDITS " +
+                                 std::to_string(BUFFER) + "\n" + m_more + "\n";
+        RunAround(conf, RING, true);
+        RunAround(conf, RING - 1, false);
+    }
+
+    void RunAround(const std::string& conf, uint32_t flows, bool isCircle)
+    {
+        FabricUnderTest test(Ring(), conf);
+        test.Build();
+        for (uint32_t i = 0; i < flows; ++i)
+        {
+            test.Send(i, (i + 2) % RING, 2'000'000);
+        }
+        Simulator::Run();
+        const PfcWatchdog& watchdog = test.fabric->GetPfcWatchdog();
+        NS_TEST_ASSERT_MSG_EQ(watchdog.HasStoppedRun(), isCircle, "ends by a deadlock");
+        NS_TEST_ASSERT_MSG_EQ(AllSent(test), !isCircle, "one flow less has no circle");
+        NS_TEST_ASSERT_MSG_LT(Simulator::Now(), Seconds(2), "soon");
+        const auto circle = FindBufferDeadlock(test.fabric->GetSwitches());
+        const std::size_t expected = isCircle ? RING : 0;
+        NS_TEST_ASSERT_MSG_EQ(circle.size(), expected, "the whole ring, or none");
+        for (std::size_t i = 0; i < circle.size(); ++i)
+        {
+            const BufferWait& wait = circle[i];
+            NS_TEST_ASSERT_MSG_EQ(wait.needsCredit, true, "waits for credit");
+            NS_TEST_ASSERT_MSG_EQ(wait.pausedBy, circle[(i + 1) % RING].node, "a circle");
+            // Frames of 1082 bytes: the buffer of the next link has no room for another.
+            NS_TEST_ASSERT_MSG_GT(wait.bytes + 1082, BUFFER - 1082, "its frames fill a buffer");
+        }
+        const auto lines = watchdog.Describe(0);
+        if (isCircle)
+        {
+            NS_TEST_ASSERT_MSG_EQ(lines.size(), 1 + RING, "a line for each port");
+            NS_TEST_ASSERT_MSG_EQ(lines[0].find("Credit deadlock found at"), 0u, lines[0]);
+            NS_TEST_ASSERT_MSG_NE(lines[1].find("without credit of node"),
+                                  std::string::npos,
+                                  lines[1]);
+        }
+    }
+
+    std::string m_more;
 };
 
 /// Watchdogs of switches end a deadlock, at the price of losses.
@@ -379,6 +439,9 @@ class PfcTestSuite : public TestSuite
         : TestSuite("rdma-qbb-pfc", Type::UNIT)
     {
         AddTestCase(new DeadlockIsNamedTestCase);
+        AddTestCase(new CreditDeadlockIsNamedTestCase("PFC_WATCHDOG 0"));
+        AddTestCase(new CreditDeadlockIsNamedTestCase("ERROR_RATE_PER_LINK 0.000001"));
+        AddTestCase(new CreditDeadlockIsNamedTestCase("PFC_WATCHDOG_ACTION drop"));
         AddTestCase(new WatchdogBreaksDeadlockTestCase("drop"));
         AddTestCase(new WatchdogBreaksDeadlockTestCase("forward"));
         AddTestCase(new NicPauseTestCase);

@@ -87,6 +87,18 @@ class LinkCredits
         return m_settings.bufferBytes;
     }
 
+    /// @return bit p set: priority p waits for credit
+    uint8_t GetShortMask() const
+    {
+        return m_short;
+    }
+
+    /// @return whether this end's buffer, with so many bytes of a priority, has room for a frame
+    bool HasRoomBeside(uint64_t bytes) const
+    {
+        return bytes + m_settings.longestFrame <= m_settings.bufferBytes;
+    }
+
     /// @return whether a priority has credits
     bool Has(uint8_t priority) const
     {

@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "pfc-deadlock.h"
+#include "buffer-deadlock.h"
 
 #include "switch-node.h"
 
@@ -22,7 +22,7 @@ constexpr uint8_t PRIORITIES = QbbNetDevice::PRIORITIES;
 /// A queue that waits, and the origin of its frames.
 struct WaitingQueue
 {
-    PfcWait wait;
+    BufferWait wait;
     std::vector<uint64_t> bytesFrom; ///< by ingress port
 };
 
@@ -102,7 +102,15 @@ CountBytesFrom(const SwitchNode& node, const QbbNetDevice& port, uint8_t priorit
     return bytesFrom;
 }
 
-/// @return every queue of this process that holds frames and is paused by a switch
+/// @return priorities of a port that wait for credit
+uint8_t
+FindShort(const QbbNetDevice& port)
+{
+    const LinkCredits* credits = port.GetCredits();
+    return credits ? credits->GetShortMask() : 0;
+}
+
+/// @return every queue of this process that holds frames and is held back by a switch
 WaitingQueues
 FindWaitsHere(const Switches& switches)
 {
@@ -129,13 +137,16 @@ FindWaitsHere(const Switches& switches)
             const uint16_t peerPort = peer->first->GetPort();
             const auto mask = pausing.find(PortKey(peer->second, peerPort));
             const int paused = mask == pausing.end() ? 0 : device.GetPausedMask() & mask->second;
+            const uint8_t isShort = FindShort(device);
             for (uint8_t priority = 1; priority < PRIORITIES; ++priority)
             {
                 const uint64_t bytes = device.GetQueueBytes(priority);
-                if ((paused >> priority & 1) && bytes > 0)
+                if (((paused | isShort) >> priority & 1) && bytes > 0)
                 {
-                    queues.push_back({{node, port, priority, bytes, peer->second, peerPort},
-                                      CountBytesFrom(each, device, priority)});
+                    const bool needsCredit = isShort >> priority & 1;
+                    queues.push_back(
+                        {{node, port, priority, bytes, peer->second, peerPort, needsCredit},
+                         CountBytesFrom(each, device, priority)});
                 }
             }
         }
@@ -159,7 +170,7 @@ FindWaits(const Switches& switches)
         QbbByteReader reader(each);
         while (!reader.IsAtEnd())
         {
-            const auto wait = reader.Get<PfcWait>();
+            const auto wait = reader.Get<BufferWait>();
             queues.push_back({wait, reader.GetValues<std::vector<uint64_t>>()});
         }
     }
@@ -185,6 +196,20 @@ CountLeft(const WaitingQueues& stuck)
     return left;
 }
 
+/// @return whether a switch would hold a queue back although its buffer had those bytes alone
+bool
+StaysHeld(const SwitchNode& node,
+          const BufferWait& wait,
+          const std::vector<SwitchMmu::BytesByPriority>& left)
+{
+    if (!wait.needsCredit)
+    {
+        return node.GetMmu()->StaysPaused(wait.pausedPort, wait.priority, left);
+    }
+    const LinkCredits* credits = node.GetPort(wait.pausedPort).GetCredits();
+    return credits && !credits->HasRoomBeside(left[wait.pausedPort][wait.priority]);
+}
+
 /// Remove from @p stuck the queues that could send if all queues outside of @p stuck were empty.
 void
 DropFree(const Switches& switches, WaitingQueues& stuck)
@@ -193,16 +218,14 @@ DropFree(const Switches& switches, WaitingQueues& stuck)
     std::vector<uint8_t> isFree(stuck.size());
     for (std::size_t i = 0; i < stuck.size(); ++i)
     {
-        const PfcWait& wait = stuck[i].wait;
+        const BufferWait& wait = stuck[i].wait;
         if (!switches.isHere(wait.pausedBy))
         {
             continue;
         }
         const auto bytes = left.find(wait.pausedBy);
-        isFree[i] = bytes == left.end() ||
-                    !switches.all[wait.pausedBy]->GetMmu()->StaysPaused(wait.pausedPort,
-                                                                        wait.priority,
-                                                                        bytes->second);
+        isFree[i] =
+            bytes == left.end() || !StaysHeld(*switches.all[wait.pausedBy], wait, bytes->second);
     }
     for (const std::vector<uint8_t>& others : ValuesOfAllProcesses(isFree))
     {
@@ -217,7 +240,7 @@ DropFree(const Switches& switches, WaitingQueues& stuck)
 
 /// @return a stuck queue of the switch that pauses @p wait, with frames that came by that port
 std::size_t
-NextOf(const PfcWait& wait, const WaitingQueues& stuck)
+NextOf(const BufferWait& wait, const WaitingQueues& stuck)
 {
     const auto next = std::ranges::find_if(stuck, [&](const WaitingQueue& other) {
         return other.wait.node == wait.pausedBy && other.wait.priority == wait.priority &&
@@ -228,8 +251,9 @@ NextOf(const PfcWait& wait, const WaitingQueues& stuck)
 
 } // namespace
 
-std::vector<PfcWait>
-FindPfcDeadlock(std::span<SwitchNode* const> switches, const std::function<bool(uint32_t)>& isHere)
+std::vector<BufferWait>
+FindBufferDeadlock(std::span<SwitchNode* const> switches,
+                   const std::function<bool(uint32_t)>& isHere)
 {
     const Switches all{switches, isHere};
     WaitingQueues stuck = FindWaits(all);
@@ -250,7 +274,7 @@ FindPfcDeadlock(std::span<SwitchNode* const> switches, const std::function<bool(
         const auto seen = std::ranges::find(walk, next);
         if (seen != walk.end())
         {
-            std::vector<PfcWait> circle;
+            std::vector<BufferWait> circle;
             for (auto at = seen; at != walk.end(); ++at)
             {
                 circle.push_back(stuck[*at].wait);
