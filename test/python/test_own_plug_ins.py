@@ -235,3 +235,38 @@ def test_conga_sends_by_the_congestion_of_whole_paths(program, tmp_path):
     # Both paths are equally loaded at 60 and 15 Gb/s, as far as flows of 20 KB can be averaged and levels tell.
     assert shares["ns3::CongaRouting"] == pytest.approx(0.2, abs=0.03)
     assert ends["ns3::CongaRouting"] < 0.5 * ends["ecmp"]
+
+
+@pytest.mark.parametrize("senders", [1, 2, 4, 8])
+def test_senders_that_read_csig_tags_share_a_link_and_leave_no_queue(program, tmp_path, senders):
+    # Half of them start 1 ms late. Target C + N Increase, from the law of the control.
+    flows = [(src, 8, 80_000_000 // senders, 0 if 2 * src < senders else 1e-3) for src in range(senders)]
+    run(program, tmp_path / "run", star(9), flows,
+        "CC_MODE ns3::RdmaCsig\nVAR_WIN 1\nROUTING ns3::CsigRouting\nQP_MON_INTERVAL 50\nMON_END 6000\n"
+        "QLEN_MON_INTERVAL 20\nQLEN_MON_START 3000\nQLEN_MON_END 6000\n", "--check")
+    rates = {}
+    with (tmp_path / "run/out/rate.txt").open(newline="") as file:
+        for row in csv.DictReader(file, skipinitialspace=True):
+            if 4e6 < float(row["time"]) < 6e6:
+                rates.setdefault(row["time"], []).append(float(row["curr_rate"]))
+    assert {len(each) for each in rates.values()} == {senders}
+    mean = sum(map(sum, rates.values())) / len(rates)
+    assert mean == pytest.approx(0.9 * GBPS + 0.5 * senders, rel=0.01)
+    for each in rates.values():
+        assert sum(each) ** 2 / senders / sum(rate * rate for rate in each) > 0.99  # Jain's index
+    assert max(queues(tmp_path / "run", 9).values(), default=0) <= 6 * FRAME
+
+
+def test_a_csig_tag_tells_of_the_narrowest_link_both_ways_and_captures_show_it(program, tmp_path):
+    # Hosts 0 and 1, switches 2 and 3: idle links of 100, 40 and 25 Gb/s.
+    topology = "4 2 3\n2 3\n0 2 100Gbps 1us 0\n2 3 40Gbps 1us 0\n3 1 25Gbps 1us 0\n"
+    run(program, tmp_path / "run", topology, [(0, 1, 1000, 0)], "CC_MODE ns3::RdmaCsig\nROUTING ns3::CsigRouting\n",
+        "--ns3::CsigRouting::Signal=0", "--pcap", "0:0", "--pcap", "1:0", "--pcap", "2:1")
+
+    def tag(gbps, switch):
+        return (0x9900 << 48 | gbps * 1000 << 16 | switch).to_bytes(8, "big")
+    at = [(tmp_path / f"run/out/node-{node}-port-{port}.pcap").read_bytes() for node, port in ((0, 0), (1, 0), (2, 1))]
+    short = tag(25, 3)[:6]  # an acknowledgement has room for 6 bytes
+    assert at[0].count(short) == at[2].count(short) == 1 and tag(25, 3) not in at[0] + at[2]
+    assert at[1].count(tag(25, 3)) == 1 and at[1].count(short) == 2  # data, and the acknowledgement that reflects it
+    assert at[2].count(tag(40, 2)) == 1

@@ -190,8 +190,8 @@ struct alignas(64) QbbFrame
     QbbFrameKind kind;
     uint8_t priority : 5;      ///< queue, 0..7
     uint8_t trimmedAtEdge : 1; ///< Data without its payload: cut off at the last hop, not before
-    uint8_t lost : 1;     ///< the link engine's: the wire it is on loses it
-    uint8_t replayed : 1; ///< the link engine's: the link sends it again
+    uint8_t lost : 1;          ///< the link engine's: the wire it is on loses it
+    uint8_t replayed : 1;      ///< the link engine's: the link sends it again
     EcnCodepoint ecn;
 
     union {

@@ -12,6 +12,7 @@
 #include "ns3/ipv4-header.h"
 #include "ns3/udp-header.h"
 
+#include <algorithm>
 #include <array>
 
 namespace ns3
@@ -45,6 +46,31 @@ uint32_t
 TelemetryBytes(const QbbFrame& frame, uint32_t bytesWithout)
 {
     return frame.telemetry && frame.wireBytes > bytesWithout ? frame.wireBytes - bytesWithout : 0;
+}
+
+/// @return @p value's first bytes, in network byte order, and zeros behind them
+Ptr<Packet>
+ValueAndZeros(uint64_t value, uint32_t valueBytes, uint32_t zeros)
+{
+    std::array<uint8_t, 8> bytes;
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+    {
+        bytes[i] = static_cast<uint8_t>(value >> (56 - 8 * i));
+    }
+    const auto shown = std::min<uint32_t>(valueBytes, bytes.size());
+    Ptr<Packet> packet = Create<Packet>(bytes.data(), shown);
+    packet->AddAtEnd(Create<Packet>(zeros));
+    return packet;
+}
+
+/// @return a frame's bytes behind its headers: telemetry, of which the routing policy's field
+/// shows, and payload
+Ptr<Packet>
+TelemetryAndPayload(const QbbFrame& frame, uint32_t telemetryBytes, uint32_t bytes)
+{
+    const uint64_t field = telemetryBytes ? frame.telemetry->routingField : 0;
+    const uint32_t fieldBytes = field ? std::min(telemetryBytes, 8U) : 0;
+    return field ? ValueAndZeros(field, fieldBytes, bytes - fieldBytes) : Create<Packet>(bytes);
 }
 
 void
@@ -194,15 +220,15 @@ QbbPacketBuilder::BuildTransport(const QbbFrame& frame) const
 Ptr<Packet>
 QbbPacketBuilder::BuildData(const QbbFrame& frame) const
 {
-    const uint32_t bytes =
-        frame.payloadBytes + TelemetryBytes(frame, frame.payloadBytes + DATA_OVERHEAD);
+    const uint32_t telemetry = TelemetryBytes(frame, frame.payloadBytes + DATA_OVERHEAD);
+    const uint32_t bytes = frame.payloadBytes + telemetry;
     RoceBth bth;
     bth.opcode = WriteOpcode(frame.flags);
     bth.padCount = -bytes & 3;
     bth.destinationQp = QueuePairNumber(frame.qpn);
     bth.ackRequest = frame.flags & (QBB_FLAG_ACK_REQUEST | QBB_FLAG_LAST);
     bth.psn = PsnAt(frame.seq);
-    Ptr<Packet> packet = Create<Packet>(bytes + bth.padCount);
+    Ptr<Packet> packet = TelemetryAndPayload(frame, telemetry, bytes + bth.padCount);
     if (CarriesReth(bth.opcode))
     {
         RoceReth reth;
@@ -222,15 +248,9 @@ QbbPacketBuilder::BuildControl(const QbbFrame& frame) const
     bth.opcode = RoceOpcode::Control;
     bth.destinationQp = QueuePairNumber(frame.qpn);
     bth.psn = frame.controlType;
-    // The value in network byte order, and zeros.
-    std::array<uint8_t, 8> value;
-    for (std::size_t i = 0; i < value.size(); ++i)
-    {
-        value[i] = static_cast<uint8_t>(frame.value >> (56 - 8 * i));
-    }
-    Ptr<Packet> packet = Create<Packet>(value.data(), static_cast<uint32_t>(value.size()));
-    const uint32_t least = DATA_OVERHEAD + packet->GetSize();
-    packet->AddAtEnd(Create<Packet>(frame.wireBytes > least ? (frame.wireBytes - least) & ~3U : 0));
+    constexpr uint32_t LEAST = DATA_OVERHEAD + sizeof(frame.value);
+    const uint32_t more = frame.wireBytes > LEAST ? (frame.wireBytes - LEAST) & ~3U : 0;
+    Ptr<Packet> packet = ValueAndZeros(frame.value, sizeof(frame.value), more);
     packet->AddHeader(bth);
     return packet;
 }
@@ -254,7 +274,7 @@ QbbPacketBuilder::BuildAck(const QbbFrame& frame) const
 
     const uint32_t telemetry = TelemetryBytes(frame, ACK_OVERHEAD);
     bth.padCount = -telemetry & 3;
-    Ptr<Packet> packet = Create<Packet>(telemetry + bth.padCount);
+    Ptr<Packet> packet = TelemetryAndPayload(frame, telemetry, telemetry + bth.padCount);
     packet->AddHeader(aeth);
     packet->AddHeader(bth);
     return packet;
