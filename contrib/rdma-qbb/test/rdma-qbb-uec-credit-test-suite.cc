@@ -277,8 +277,9 @@ class UecCreditSharesTestCase : public TestCase
 class UecCreditOrderedTestCase : public TestCase
 {
   public:
-    UecCreditOrderedTestCase()
-        : TestCase("credits with ordered delivery are refused")
+    UecCreditOrderedTestCase(const std::string& delivery)
+        : TestCase("credits are refused with delivery " + delivery),
+          m_delivery(delivery)
     {
     }
 
@@ -286,7 +287,7 @@ class UecCreditOrderedTestCase : public TestCase
     void DoRun() override
     {
         FabricUnderTest test(TextFabric::Star(2, "100Gbps", "1us"),
-                             UecConf("UEC_CC rccc\nUEC_DELIVERY rod\n"));
+                             UecConf("UEC_CC rccc\nUEC_DELIVERY " + m_delivery + "\n"));
         test.Build();
         bool isRefused = false;
         try
@@ -299,6 +300,8 @@ class UecCreditOrderedTestCase : public TestCase
         }
         NS_TEST_ASSERT_MSG_EQ(isRefused, true, "refused");
     }
+
+    std::string m_delivery;
 };
 
 /// @brief Ultra Ethernet, receivers' credits.
@@ -318,7 +321,8 @@ class UecCreditTestSuite : public TestSuite
         AddTestCase(new UecCreditRateTestCase);
         AddTestCase(new UecCreditUplinkTestCase);
         AddTestCase(new UecCreditSharesTestCase);
-        AddTestCase(new UecCreditOrderedTestCase);
+        AddTestCase(new UecCreditOrderedTestCase("rod"));
+        AddTestCase(new UecCreditOrderedTestCase("rudi"));
     }
 };
 

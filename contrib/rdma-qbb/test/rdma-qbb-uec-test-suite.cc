@@ -273,6 +273,51 @@ class UecOrderedTestCase : public TestCase
     }
 };
 
+/// RUDI: answers are about one packet each, and nothing makes up for one that is lost.
+class UecIdempotentTestCase : public TestCase
+{
+  public:
+    UecIdempotentTestCase()
+        : TestCase("RUDI has shorter headers, and sends again what has no answer of its own")
+    {
+    }
+
+  private:
+    static constexpr uint64_t BYTES = 20'000'000;
+
+    /// @return bytes sent again on links that lose every 500th packet
+    static uint64_t SentAgain(const std::string& delivery)
+    {
+        FabricUnderTest test(TextFabric::Star(2, "100Gbps", "1us"),
+                             UecConf("ERROR_RATE_PER_LINK 0.002\nUEC_DELIVERY " + delivery + "\n"));
+        test.Build();
+        test.Send(0, 1, BYTES);
+        Simulator::Run();
+        const UecTotals totals(test);
+        return test.flows[0]->deliveredPs > 0 && totals.fabric.ConservesPayload()
+                   ? totals.retransmitted
+                   : 0;
+    }
+
+    void DoRun() override
+    {
+        FabricUnderTest test(TwoLeaves(4), UecConf("UEC_DELIVERY rudi\n"));
+        test.Build();
+        const auto& flow = test.Send(0, 4, 1'000'000);
+        Simulator::Run();
+        const int64_t framePs = UEC_FRAME_PS - 4 * 80;
+        const int64_t answerPs = (110 - 24) * 80;
+        const int64_t expectedPs = 999 * framePs + 4 * (framePs + US);
+        NS_TEST_ASSERT_MSG_EQ(flow.deliveredPs, expectedPs, "headers of 8 bytes");
+        NS_TEST_ASSERT_MSG_EQ(flow.sentPs, expectedPs + 4 * (answerPs + US), "of answers, too");
+        // A packet crosses two links, and so does its answer: 0.4% and 0.8% have no answer.
+        const auto rud = static_cast<double>(SentAgain("rud"));
+        const auto rudi = static_cast<double>(SentAgain("rudi"));
+        NS_TEST_ASSERT_MSG_EQ_TOL(rud, 0.004 * BYTES, 0.001 * BYTES, "packets that were lost");
+        NS_TEST_ASSERT_MSG_EQ_TOL(rudi, 0.008 * BYTES, 0.0014 * BYTES, "and answers");
+    }
+};
+
 /// @brief Ultra Ethernet.
 class UecTestSuite : public TestSuite
 {
@@ -301,7 +346,9 @@ class UecTestSuite : public TestSuite
         AddTestCase(new UecLossTestCase("ENABLE_PFC 1"));
         AddTestCase(new UecLossTestCase("UEC_CC rccc"));
         AddTestCase(new UecLossTestCase("UEC_CC both"));
+        AddTestCase(new UecLossTestCase("UEC_DELIVERY rudi"));
         AddTestCase(new UecOrderedTestCase);
+        AddTestCase(new UecIdempotentTestCase);
     }
 };
 

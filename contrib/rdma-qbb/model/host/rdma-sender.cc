@@ -501,6 +501,10 @@ RdmaSender::OnAnswer(QbbFrame* frame, int64_t nowPs)
     }
     if (frame->kind != QbbFrameKind::Cnp)
     {
+        if (m_hw.HasTransport(*qp)) [[unlikely]]
+        {
+            m_hw.m_transport->ReadAnswer(*qp, *frame);
+        }
         const uint64_t seq = frame->expectedSeq;
         const uint64_t newly = seq > qp->sndUna ? seq - qp->sndUna : 0;
         if (newly)

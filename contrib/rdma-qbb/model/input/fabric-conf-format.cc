@@ -480,6 +480,25 @@ ChosenTransport()
 }
 
 Format
+UltraEthernetDelivery()
+{
+    // Attributes: whether packets keep their order, and whether receivers have no state.
+    Format format = OneOf({{"rud", "rud"}, {"rudi", "rudi"}, {"rod", "rod"}});
+    format.take = [](FabricConf&, const Values& values, const Fields&, const Key& key) {
+        const auto& word = std::get<std::string>(values[0]);
+        return Settings{{key.attributes[0], Create<BooleanValue>(word == "rod")},
+                        {key.attributes[1], Create<BooleanValue>(word == "rudi")}};
+    };
+    format.get = [](const FabricConf&, const Key& key) {
+        const bool rod = LookAtDefault<BooleanValue>(key.attributes[0]);
+        const bool rudi = LookAtDefault<BooleanValue>(key.attributes[1]);
+        return std::string(rod ? "rod" : rudi ? "rudi" : "rud");
+    };
+    format.defaultValue = "rud";
+    return format;
+}
+
+Format
 UltraEthernetCongestion()
 {
     // Attributes: whether senders have windows, whether receivers grant credits, and whether the

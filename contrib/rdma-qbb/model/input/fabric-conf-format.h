@@ -120,6 +120,9 @@ FabricConfFormat QueueWeight();
 /// The TypeId name of a class derived from RdmaTransport, or roce, or UEC: that chooses congestion
 /// control, loss recovery and buffer policy of Ultra Ethernet, too, and takes PFC away.
 FabricConfFormat ChosenTransport();
+/// rud, rudi or rod: the delivery of Ultra Ethernet.
+FabricConfFormat UltraEthernetDelivery();
+
 /// nscc, rccc or both: the congestion control of Ultra Ethernet.
 FabricConfFormat UltraEthernetCongestion();
 /// The name of a SwitchModel, which has the buffer and the thresholds of all network switches.

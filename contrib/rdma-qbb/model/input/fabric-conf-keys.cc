@@ -662,7 +662,6 @@ UltraEthernet()
 {
     const auto spreading =
         OneOf({{"oblivious", "Oblivious"}, {"avoid", "Avoid"}, {"reps", "Recycle"}});
-    const auto delivery = OneOf({{"rud", "false"}, {"rod", "true"}});
     return {
         {{"TRANSPORT", ChosenTransport(), "ns3::RdmaHw::TransportType"},
          "Protocol of connections. UEC: Ultra Ethernet 1.0, with its congestion control (NSCC), "
@@ -675,9 +674,12 @@ UltraEthernet()
           {"ns3::UecTransport::Nscc", "ns3::UecTransport::Rccc", "ns3::UecTrimming::MarksEdge"}},
          "Ultra Ethernet: congestion control at senders, by a window (nscc), at receivers, by "
          "credits (rccc), or both. rccc and both need UEC_DELIVERY rud."},
-        {{"UEC_DELIVERY", delivery, "ns3::UecTransport::Ordered"},
+        {{"UEC_DELIVERY",
+          UltraEthernetDelivery(),
+          {"ns3::UecTransport::Ordered", "ns3::UecTransport::Idempotent"}},
          "Ultra Ethernet: packets of a connection take all paths and are delivered as they come "
-         "(rud), or take one path and keep their order (rod)."},
+         "(rud), also twice, by receivers without state (rudi), or take one path and keep their "
+         "order (rod)."},
         {{"UEC_SPREADING", spreading, "ns3::UecTransport::Spreading"},
          "Ultra Ethernet: which path a packet takes. oblivious: one after the other; avoid: the "
          "same without those on which packets were marked, trimmed or lost; reps: those again on "

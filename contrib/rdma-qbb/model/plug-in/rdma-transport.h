@@ -164,6 +164,12 @@ class RdmaTransport : public Object
     {
     }
 
+    /// An acknowledgement or a NACK has come, and nobody has read it. Where receivers answer frames
+    /// one by one, the sender may write here which byte they expect next.
+    virtual void ReadAnswer([[maybe_unused]] RdmaQueuePair& qp, [[maybe_unused]] QbbFrame& answer)
+    {
+    }
+
     /// An acknowledgement or a NACK has come; qp.sndUna is up to date.
     virtual void OnAnswer([[maybe_unused]] RdmaQueuePair& qp,
                           [[maybe_unused]] const QbbFrame& frame,

@@ -44,7 +44,7 @@ UecCreditRate::DrawPeriodPs()
 void
 UecCreditRate::OnFrame(const QbbFrame& frame, int64_t nowPs)
 {
-    CatchUp(nowPs);
+    EndPeriodsBefore(nowPs);
     ++m_frames;
     if (frame.payloadBytes == 0)
     {
@@ -59,12 +59,12 @@ UecCreditRate::OnFrame(const QbbFrame& frame, int64_t nowPs)
 double
 UecCreditRate::Get(int64_t nowPs)
 {
-    CatchUp(nowPs);
+    EndPeriodsBefore(nowPs);
     return m_rate;
 }
 
 void
-UecCreditRate::CatchUp(int64_t nowPs)
+UecCreditRate::EndPeriodsBefore(int64_t nowPs)
 {
     // After so many periods without a frame the rate is 1, whatever it was.
     constexpr int MOST_PERIODS = 100;

@@ -42,7 +42,7 @@ class UecCreditRate
 
   private:
     /// End the periods that are over.
-    void CatchUp(int64_t nowPs);
+    void EndPeriodsBefore(int64_t nowPs);
     void EndPeriod();
     int64_t DrawPeriodPs();
 

@@ -117,6 +117,22 @@ UecSender::NoteArrived(uint64_t number, uint64_t bits)
     return news;
 }
 
+uint64_t
+UecSender::GetArrivedUpTo() const
+{
+    uint64_t seq = 0;
+    for (uint64_t number = m_first; number < m_end; ++number)
+    {
+        const Packet& packet = m_ring[number & (m_ring.size() - 1)];
+        if (packet.fate != Fate::Arrived)
+        {
+            return packet.seq;
+        }
+        seq = packet.seq + packet.bytes;
+    }
+    return seq;
+}
+
 bool
 UecSender::NoteLost(uint64_t number, int64_t sentPs)
 {
@@ -245,7 +261,8 @@ UecDelivery::OnUnexpected(RdmaRxQueuePair& rx, const QbbFrame& frame, int64_t /*
     }
     receiver.Keep(number, frame.payloadBytes);
     rx.unacknowledged += frame.payloadBytes;
-    const bool isDue = frame.ecn == EcnCodepoint::Ce || (frame.flags & QBB_FLAG_ACK_REQUEST) ||
+    const bool isDue = receiver.IsStateless() || frame.ecn == EcnCodepoint::Ce ||
+                       (frame.flags & QBB_FLAG_ACK_REQUEST) ||
                        rx.unacknowledged >= rx.hw->GetAckInterval();
     rx.unacknowledged = isDue ? 0 : rx.unacknowledged;
     return isDue ? Verdict::Ack : Verdict::Silent;
@@ -254,7 +271,9 @@ UecDelivery::OnUnexpected(RdmaRxQueuePair& rx, const QbbFrame& frame, int64_t /*
 RdmaLossRecovery::Verdict
 UecDelivery::OnTrimmed(RdmaRxQueuePair& rx, const QbbFrame& frame, int64_t /* nowPs */)
 {
-    return ReceiverOf(rx).Has(frame.telemetry->transportField) ? Verdict::Ack : Verdict::Nack;
+    const UecReceiver& receiver = ReceiverOf(rx);
+    const bool isKnown = !receiver.IsStateless() && receiver.Has(frame.telemetry->transportField);
+    return isKnown ? Verdict::Ack : Verdict::Nack;
 }
 
 void

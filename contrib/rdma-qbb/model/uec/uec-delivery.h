@@ -54,6 +54,9 @@ class UecSender : public RdmaRecoveryState
     /// @return bytes that this is the first news of
     uint64_t NoteArrived(uint64_t number, uint64_t bits);
 
+    /// @return the first byte of the first packet that has not arrived; 0 if nothing was sent
+    uint64_t GetArrivedUpTo() const;
+
     /// Note as lost a packet in flight, if it was sent at that time. @return whether it was
     bool NoteLost(uint64_t number, int64_t sentPs);
 
@@ -137,6 +140,18 @@ class UecSender : public RdmaRecoveryState
 class UecReceiver : public RdmaRecoveryState
 {
   public:
+    /// From now on, answers tell of one packet each (RUDI). This record then serves nobody but the
+    /// simulator, which tells when a message is complete.
+    void SetStateless()
+    {
+        m_isStateless = true;
+    }
+
+    bool IsStateless() const
+    {
+        return m_isStateless;
+    }
+
     /// @return whether a packet has come
     bool Has(uint64_t number) const
     {
@@ -152,10 +167,11 @@ class UecReceiver : public RdmaRecoveryState
     /// @return the selective acknowledgement of a packet and the 63 before it
     uint64_t GetBitmap(uint64_t number) const
     {
-        return m_packets.Last64(number);
+        return m_isStateless ? uint64_t{1} << 63 : m_packets.Last64(number);
     }
 
   private:
+    bool m_isStateless{false};
     PacketSet m_packets;
     std::vector<uint16_t> m_bytes; ///< ring of a power of two of places
 };
@@ -171,6 +187,10 @@ class UecReceiver : public RdmaRecoveryState
  *
  * A message is complete when all its packets and all messages posted before it on its connection
  * have arrived. Connections on NVLink keep order and lose nothing; they have no records.
+ *
+ * For idempotent operations (RUDI), the receiver has no state: it answers every packet by itself,
+ * places one that comes twice twice, and cannot tell of packets whose answers were lost. The
+ * initiator's record alone says what has arrived, and it sends again all that it has no answer to.
  *
  * Belongs to UecTransport, which numbers the packets and writes acknowledgements.
  */

@@ -52,6 +52,12 @@ UecTransport::GetTypeId()
                           BooleanValue(false),
                           MakeBooleanAccessor(&UecTransport::m_isOrdered),
                           MakeBooleanChecker())
+            .AddAttribute("Idempotent",
+                          "Reliable unordered delivery of idempotent operations (RUDI): receivers "
+                          "keep no state of packets",
+                          BooleanValue(false),
+                          MakeBooleanAccessor(&UecTransport::m_isIdempotent),
+                          MakeBooleanChecker())
             .AddAttribute("DataBytes",
                           "Bytes by which headers of a data packet are longer than RoCEv2's",
                           UintegerValue(40),
@@ -100,13 +106,15 @@ UecTransport::GetTypeId()
 uint32_t
 UecTransport::GetFieldBytes() const
 {
-    return m_dataBytes;
+    constexpr uint32_t LESS = 12 - 8; // bytes of packet delivery, RUD's less RUDI's
+    return m_isIdempotent ? std::max(m_dataBytes, LESS + 1) - LESS : m_dataBytes;
 }
 
 uint32_t
 UecTransport::GetAnswerFieldBytes() const
 {
-    return m_answerBytes;
+    constexpr uint32_t LESS = 32 - 8;
+    return m_isIdempotent ? std::max(m_answerBytes, LESS) - LESS : m_answerBytes;
 }
 
 bool
@@ -177,6 +185,10 @@ UecTransport::OnReceiverInit(RdmaRxQueuePair& rx)
     {
         rx.transport = std::make_unique<UecClaim>();
     }
+    if (m_isIdempotent)
+    {
+        static_cast<UecReceiver&>(*rx.recovery).SetStateless();
+    }
 }
 
 void
@@ -219,6 +231,12 @@ UecTransport::OnData(RdmaRxQueuePair& rx, const QbbFrame& frame, int64_t nowPs)
     pacer.Reconsider(rx, false, nowPs);
 }
 
+bool
+UecTransport::ShouldAcknowledge(RdmaRxQueuePair&, const QbbFrame&, bool isDue)
+{
+    return isDue || m_isIdempotent;
+}
+
 void
 UecTransport::OnControl(RdmaRxQueuePair& rx, const RdmaControl& control, int64_t nowPs)
 {
@@ -236,21 +254,22 @@ UecTransport::WriteAnswer(RdmaRxQueuePair& rx, QbbFrame& answer, int64_t /* nowP
     {
         const auto& receiver = static_cast<const UecReceiver&>(*rx.recovery);
         answer.telemetry->answerField = receiver.GetBitmap(answer.telemetry->transportField);
+        answer.expectedSeq = m_isIdempotent ? 0 : answer.expectedSeq;
     }
 }
 
 void
 UecTransport::OnQpInit(RdmaQueuePair& qp)
 {
+    if (m_rccc && (m_isOrdered || m_isIdempotent))
+    {
+        throw InputError("ns3::UecTransport::Rccc",
+                         0,
+                         "receivers grant credits where they keep a record of packets out of order",
+                         "UEC_DELIVERY rud, or UEC_CC nscc");
+    }
     if (m_isOrdered)
     {
-        if (m_rccc)
-        {
-            throw InputError("ns3::UecTransport::Rccc",
-                             0,
-                             "receivers grant credits for packets that may come out of order only",
-                             "UEC_DELIVERY rud, or UEC_CC nscc");
-        }
         return;
     }
     NS_LOG_INFO(qp.Describe() << " has " << (1U << m_entropyBits) << " entropy values");
@@ -300,6 +319,21 @@ UecTransport::OnSend(RdmaQueuePair& qp, QbbFrame& frame, int64_t nowPs)
         const bool isUnsolicited = sender.credit->Spend(frame.wireBytes, isRepeated);
         const int64_t target = sender.credit->GetTarget(sender.GetLostPackets());
         frame.telemetry->answerField = static_cast<uint64_t>(target) << 1 | uint64_t{isUnsolicited};
+    }
+}
+
+void
+UecTransport::ReadAnswer(RdmaQueuePair& qp, QbbFrame& answer)
+{
+    if (m_isIdempotent)
+    {
+        auto& sender = static_cast<UecSender&>(*qp.recovery);
+        if (answer.kind == QbbFrameKind::Ack)
+        {
+            sender.newlyArrived +=
+                sender.NoteArrived(answer.telemetry->transportField, answer.telemetry->answerField);
+        }
+        answer.expectedSeq = sender.GetArrivedUpTo();
     }
 }
 

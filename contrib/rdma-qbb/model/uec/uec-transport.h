@@ -28,14 +28,16 @@ namespace ns3
  *
  * The entropy value is the UDP source port, from which switches hash. An acknowledgement brings it
  * back. With Ordered, all packets of a connection have the value of the connection, and delivery is
- * go-back-N (ROD).
+ * go-back-N (ROD). With Idempotent, receivers keep no state, and answer each packet by itself
+ * (RUDI).
  *
  * Sizes: RUD and ROD requests have 12 bytes of packet delivery and 44 of semantics (standard
  * header); acknowledgements have 32 (with congestion control state and a bitmap of 64 packets) and
- * 12 of semantics. DataBytes and AnswerBytes are the differences to RoCEv2's frames.
+ * 12 of semantics. DataBytes and AnswerBytes are the differences to RoCEv2's frames. Packet
+ * delivery takes 8 bytes in both with RUDI, which those are reduced by.
  *
  * Left out: packet delivery contexts that several messages share (each connection is one, and has a
- * congestion control context of its own), RUDI, encryption, LLR and CBFC.
+ * congestion control context of its own), encryption, LLR and CBFC.
  */
 class UecTransport : public RdmaTransport
 {
@@ -52,11 +54,13 @@ class UecTransport : public RdmaTransport
     void OnReceiverInit(RdmaRxQueuePair& rx) override;
     void OnReceiverClose(RdmaRxQueuePair& rx) override;
     void OnData(RdmaRxQueuePair& rx, const QbbFrame& frame, int64_t nowPs) override;
+    bool ShouldAcknowledge(RdmaRxQueuePair& rx, const QbbFrame& frame, bool isDue) override;
     void OnControl(RdmaRxQueuePair& rx, const RdmaControl& control, int64_t nowPs) override;
     void WriteAnswer(RdmaRxQueuePair& rx, QbbFrame& answer, int64_t nowPs) override;
     void OnQpInit(RdmaQueuePair& qp) override;
     void OnPost(RdmaQueuePair& qp, int64_t nowPs) override;
     void OnSend(RdmaQueuePair& qp, QbbFrame& frame, int64_t nowPs) override;
+    void ReadAnswer(RdmaQueuePair& qp, QbbFrame& answer) override;
     void OnAnswer(RdmaQueuePair& qp, const QbbFrame& answer, int64_t nowPs) override;
     void OnControl(RdmaQueuePair& qp, const RdmaControl& control, int64_t nowPs) override;
     bool OnStarved(RdmaQueuePair& qp, int64_t nowPs) override;
@@ -85,6 +89,7 @@ class UecTransport : public RdmaTransport
     uint32_t m_dataBytes{40};
     uint32_t m_answerBytes{26};
     bool m_isOrdered{false};
+    bool m_isIdempotent{false};
     bool m_nscc{true};
     bool m_rccc{false};
     uint32_t m_creditFrames{4};
