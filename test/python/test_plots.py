@@ -226,6 +226,30 @@ def test_links_show_their_busier_direction(directory):
     assert "%" in figure.axes[1].get_ylabel()
 
 
+def count_on_a_link(directory, column, count):
+    """Writes a count into a column of links.csv, in the row of the first link that carried something."""
+    lines = (directory / "links.csv").read_text().splitlines()
+    if column not in lines[0].split(","):
+        lines = [lines[0] + f",{column}", *(line + ",0" for line in lines[1:])]
+    names = lines[0].split(",")
+    used = next(number for number, line in enumerate(lines[1:], 1) if int(line.split(",")[names.index("tx_bytes")]))
+    row = lines[used].split(",")
+    row[names.index(column)] = str(count)
+    lines[used] = ",".join(row)
+    (directory / "links.csv").write_text("\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize("kind", ["trims", "replays"])
+def test_links_show_what_they_trimmed_or_sent_again(directory, kind):
+    with pytest.raises(ResultsError, match=f"column {kind} of links.csv"):
+        draw(kind, directory)
+    count_on_a_link(directory, kind, 70)
+    figure = draw(kind, directory)
+    drawn = next(c for c in figure.axes[0].collections if c.get_array() is not None)
+    assert sorted(drawn.get_array()) == [0, 70], "of the two links that carried something"
+    assert (drawn.norm.vmin, drawn.norm.vmax) == (0, 100)
+
+
 def test_busbw_is_the_median_of_groups_beside_what_was_measured(directory):
     axes = draw("busbw", directory).axes[0]
     lines = labelled(axes)
@@ -344,7 +368,7 @@ def test_every_kind_writes_png_and_svg_of_a_real_run(tmp_path):
     result = plot("all", tmp_path / "run")
     assert result.returncode == 0, result.stderr
     skipped = [line for line in result.stderr.splitlines() if "nothing to draw" in line]
-    assert all(re.search(": (pfc|latencies|phases): ", line) for line in skipped), skipped
+    assert all(re.search(": (pfc|latencies|phases|trims|replays): ", line) for line in skipped), skipped
     files = result.stdout.split()
     assert len(files) == 2 * (len(KINDS) - len(skipped))
     for file in files:
@@ -379,7 +403,8 @@ def test_a_missing_and_a_cut_file_are_named_and_the_rest_is_drawn(directory):
     assert f"{directory}/queue.txt: the file is missing" in result.stderr
     assert f"{directory}/fct.txt:4: the file is cut off" in result.stderr
     drawn = {pathlib.Path(line).stem for line in result.stdout.split()}
-    assert drawn == set(KINDS) - {"queues", "heat"} - {"latencies", "phases"}  # of runs that serve requests
+    nothing = {"latencies", "phases", "trims", "replays"}  # no requests are served; no packets cut off or sent again
+    assert drawn == set(KINDS) - {"queues", "heat"} - nothing
 
 
 # Two dollars would begin a formula, "_" hides from a legend; no format takes the control character or the half of a
@@ -407,6 +432,8 @@ def noise_is_an_error():
 def test_a_name_is_text_in_every_kind_of_picture(directory, tmp_path, kind):
     for name, text in SERVES.items():
         (directory / name).write_text(text)
+    for column in ("trims", "replays"):
+        count_on_a_link(directory, column, 1)
     names = {"TP0": HOSTILE.replace("\n", "") + "0", "AllGather": HOSTILE.replace("\n", "")}
     (directory / "collectives.csv").write_text(re.sub("TP0|AllGather", lambda match: names[match[0]],
                                                       FILES["collectives.csv"]), errors="surrogateescape")
@@ -468,8 +495,8 @@ PARTS = {"empty": lambda text: "", "head": lambda text: text.splitlines(True)[0]
          "zeros": _zeros, "half": lambda text: text[:len(text) // 2], "gone": None}
 DRAWN_FROM = {"fct.txt": ["fct", "slowdown"], "pfc.txt": ["pfc"], "queue.txt": ["queues", "heat"],
               "rate.txt": ["rates"], "cnp.txt": ["rates"],
-              "collectives.csv": ["collectives", "busbw"], "links.csv": ["links"], "EndToEnd.csv": ["breakdown"],
-              "timeline.json": ["ranks"],
+              "collectives.csv": ["collectives", "busbw"], "links.csv": ["links", "trims", "replays"],
+              "EndToEnd.csv": ["breakdown"], "timeline.json": ["ranks"],
               "requests.1.csv": ["latencies", "phases"], "topology": ["links"], "run.json": ["links", "queues"]}
 
 

@@ -54,6 +54,8 @@ KINDS = {
     "collectives": Kind("timelines", "collectives", False, "when each group did which collective"),
     "ranks": Kind("timelines", "ranks", False, "computation, waiting and collectives of ranks (timeline.json)"),
     "links": Kind("links", "link_utilisation", False, "utilisation of links on the drawn topology"),
+    "trims": Kind("links", "link_trims", False, "trimmed packets of links on the drawn topology"),
+    "replays": Kind("links", "link_replays", False, "packets that links sent again, on the drawn topology"),
     "queues": Kind("queues", "queue_lengths", False, "lengths of the fullest switch queues over time"),
     "heat": Kind("queues", "queue_heat_map", False, "lengths of switch queues as a heat map"),
     "pfc": Kind("pauses", "pfc", False, "when which ports were paused"),

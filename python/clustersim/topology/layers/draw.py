@@ -83,17 +83,19 @@ def draw(topology: "Topology", base: str | os.PathLike) -> list[str]:
 
 @plain_text()
 def figure_of(topology: "Topology", link_values: Mapping[Ends, float] | None = None, value_name: str = "",
-              title: str | None = None, top: float | None = None) -> Figure:
+              title: str | None = None, top: float | None = None,
+              carried: Mapping[Ends, float] | None = None) -> Figure:
     """@param link_values number from 0 on by (low node, high node): shown as width and colour of the links,
-    and nodes are left plain; links of 0, and switches that have no others, are left out
+    and nodes are left plain; links that carried nothing, and switches that have no others, are left out
     @param top end of the scale of the values (default: the next round number)
+    @param carried what links carried, by the same ends (default: link_values)
     @return a matplotlib Figure in the colours of matplotlib's current settings"""
     if len(topology.gpus) > MOST_GPUS:
         raise InputError(f"{topology.path}: {len(topology.gpus)} GPUs make no readable picture; "
                          f"expected at most {MOST_GPUS}")
     remark = ""
     if link_values is not None:
-        topology, remark = without_idle(topology, link_values)
+        topology, remark = without_idle(topology, link_values if carried is None else carried)
     graph = Graph(topology)
     rail = rails_of(graph) or {}
     layout = layout_of(graph)
