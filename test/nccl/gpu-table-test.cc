@@ -54,6 +54,28 @@ TEST(GpuTable, KnowsNvidiasTypesByThemselves)
     EXPECT_EQ(table.Find("V100"), nullptr);
 }
 
+// 16 lanes of 16 GT/s are 24 GB/s to NCCL, of 32 GT/s 48 (src/graph/topo.cc, kvDictPciGen).
+TEST(GpuTable, KnowsCardsThatPcieAloneJoins)
+{
+    const GpuTable table;
+    for (const auto& [name, slot] : {std::pair("A10", 24.0),
+                                     std::pair("A40", 24.0),
+                                     std::pair("A6000", 24.0),
+                                     std::pair("L4", 24.0),
+                                     std::pair("L40", 24.0),
+                                     std::pair("L40S", 24.0),
+                                     std::pair("RTX4090", 24.0),
+                                     std::pair("RTX5090", 48.0),
+                                     std::pair("RTXPRO6000", 48.0)})
+    {
+        const GpuProfile* card = table.Find(name);
+        ASSERT_NE(card, nullptr) << name;
+        EXPECT_TRUE(card->meshed) << name << " has no NVSwitches";
+        EXPECT_EQ(card->nvlinkGBps, slot) << name;
+        EXPECT_LE(card->nvlinkGBps, card->pcieGBps) << name;
+    }
+}
+
 TEST(GpuTable, KnowsAmdsTypesWithoutAnNvSwitch)
 {
     const GpuTable table;

@@ -618,6 +618,70 @@ TEST(NcclCostModel, ServersWithoutNvLinksHaveTheStepsOfPcie)
     EXPECT_TRUE(nvlink.Model().HasLl128(nvlink.Servers(1)));
 }
 
+// NCCL's search takes the fastest speeds of its list that slots and CPUs hold. 48 GB/s of a slot
+// are 2 x 24 beside AMD, and 1 x 40 of 1.2 bytes each beside Intel, which become 2 x 20. Across two
+// CPUs 22 GB/s are 1 x 20. All of these are doubled.
+TEST(NcclPcie, RingsFollowFromSlotsAndCpus)
+{
+    const auto channels = [](const Cluster& cluster) {
+        return cluster.Model().GetSearch().GetChannels(NcclAlgorithm::Ring, cluster.Servers(1));
+    };
+    const auto expected = [](const Cluster& cluster) {
+        return cluster.Model().GetSearch().SearchChannels(cluster.Servers(1), true).Bandwidth(1);
+    };
+    for (const bool isAmd : {false, true})
+    {
+        Cluster four("RTXPRO6000", 4, 50);
+        four.options.hostsAreAmd = isAmd;
+        EXPECT_EQ(channels(four), 4U);
+        EXPECT_EQ(expected(four), isAmd ? 48 : 40);
+    }
+    const Cluster eight("RTXPRO6000", 8, 50);
+    EXPECT_EQ(channels(eight), 2U);
+    EXPECT_EQ(expected(eight), 20);
+    const Cluster gen4("L40S", 8, 25); // 10 GB/s between Ice Lake's CPUs
+    EXPECT_EQ(channels(gen4), 2U);
+    EXPECT_EQ(expected(gen4), 10);
+}
+
+// 16 GB/s between AMD's CPUs hold none of the speeds from 18 on that Blackwell has. NCCL expects
+// 0.1 GB/s of the ring that is left, so 5.7 us of Simple in place of 1 for each of 14 steps are
+// soon worth their half of the bytes.
+TEST(NcclPcie, ARingThatDoesNotFitLeavesLlSoon)
+{
+    Cluster cluster("RTXPRO6000", 8, 50);
+    EXPECT_EQ(cluster.Choice(1, 256 << 10), "Ring LL");
+    cluster.options.hostsAreAmd = true;
+    EXPECT_EQ(cluster.Choice(1, 1024), "Ring LL");
+    EXPECT_EQ(cluster.Choice(1, 4096), "Ring Simple");
+    EXPECT_EQ(cluster.Model().GetSearch().GetChannels(NcclAlgorithm::Ring, cluster.Servers(1)), 2U);
+}
+
+// GPUs of a CPU share its memory, unless they write to each other: as NCCL has it two GPUs beside
+// AMD do, or those that the user allows to.
+TEST(NcclPcie, GpusShareTheMemoryOfTheirCpuUnlessTheyArePeers)
+{
+    const auto ringGBps = [](const Cluster& cluster) {
+        const NcclPlan plan = cluster.AllReduce(1, 64 << 20);
+        return plan.channels * plan.speeds.channelGBps;
+    };
+    Cluster four("RTXPRO6000", 4, 50);
+    const double memory = four.options.figures.hostMemoryGBps;
+    const double block = four.options.figures.pcieBlockGBps;
+    EXPECT_DOUBLE_EQ(ringGBps(four), memory / 4);
+    four.options = OptionsOf({{"NCCL_P2P_LEVEL", "PHB"}});
+    EXPECT_DOUBLE_EQ(ringGBps(four), 4 * block);
+    four.options = OptionsOf({{"NCCL_P2P_LEVEL", "SYS"}, {"NCCL_P2P_DISABLE", "1"}});
+    EXPECT_DOUBLE_EQ(ringGBps(four), memory / 4);
+    const Cluster eight("RTXPRO6000", 8, 50); // two rings, and 4 GPUs of each CPU
+    EXPECT_DOUBLE_EQ(ringGBps(eight), 2 * block);
+    Cluster two("RTXPRO6000", 2, 50);
+    two.options.figures.hostMemoryGBps = 20;
+    EXPECT_DOUBLE_EQ(ringGBps(two), 10);
+    two.options.hostsAreAmd = true;
+    EXPECT_DOUBLE_EQ(ringGBps(two), 4 * block);
+}
+
 TEST(NcclCostModel, GpusWithoutAnNvSwitchHaveNoNvls)
 {
     EXPECT_EQ(Cluster("GH200", 8, 25).Choice(1, 1 << 30), "Ring Simple");
@@ -1284,6 +1348,8 @@ TEST(NcclOptions, RefuseIllegalValuesOfEveryVariable)
         {"NCCL_BUFFSIZE", {"65535", "1073741825"}, "bytes from 65536 to 1073741824"},
         {"NCCL_P2P_NET_CHUNKSIZE", {"1023", "1073741825"}, "bytes from 1024 to 1073741824"},
         {"NCCL_P2P_NVL_CHUNKSIZE", {"1023", "1073741825"}, "bytes from 1024 to 1073741824"},
+        {"NCCL_P2P_LEVEL", {"4", "7"}, "LOC, NVL, PIX, PXB, PHB or SYS"},
+        {"NCCL_P2P_DISABLE", {"2", "yes"}, "0 or 1"},
         {"NCCL_P2P_PCI_CHUNKSIZE", {"1023", "1073741825"}, "bytes from 1024 to 1073741824"},
         {"NCCL_NVLS_CHUNKSIZE", {"16383", "1073741825"}, "bytes from 16384 to 1073741824"},
         {"NCCL_NVLSTREE_MAX_CHUNKSIZE", {"16383", "0"}, "bytes from 16384 to 1073741824"},

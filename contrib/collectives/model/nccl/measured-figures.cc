@@ -37,6 +37,8 @@ const std::vector<std::pair<std::string, Member>> MEMBERS = {
     {"pair_cpu_us", &MeasuredFigures::pairCpuUs},
     {"pair_again_us", &MeasuredFigures::pairAgainUs},
     {"msccl_block_gbps", &MeasuredFigures::mscclBlockGBps},
+    {"pcie_block_gbps", &MeasuredFigures::pcieBlockGBps},
+    {"host_memory_gbps", &MeasuredFigures::hostMemoryGBps},
     {"nvls_sync_us", &MeasuredFigures::nvlsSyncUs},
     {"nvls_link_efficiency", &MeasuredFigures::nvlsLinkEfficiency},
     {"nvls_hunk_us", &MeasuredFigures::nvlsHunkUs},

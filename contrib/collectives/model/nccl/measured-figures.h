@@ -39,6 +39,8 @@ struct MeasuredFigures
     double pairCpuUs{};
     double pairAgainUs{};
     double mscclBlockGBps{};
+    double pcieBlockGBps{};
+    double hostMemoryGBps{};
     double nvlsSyncUs{};
     double nvlsLinkEfficiency{};
     ByGeneration nvlsHunkUs{};

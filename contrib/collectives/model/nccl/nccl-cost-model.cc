@@ -5,6 +5,7 @@
 
 #include "collectives/model/graph/direct-graph.h"
 #include "nccl-algorithm.h"
+#include "nccl-pcie.h"
 
 #include <algorithm>
 #include <tuple>
@@ -160,6 +161,16 @@ NcclCostModel::CopyGBps(NcclProtocol protocol,
                         const GroupShape& shape,
                         double passing) const
 {
+    if (shape.GetRanksPerNode() > 1 && m_search.IsOverPcie())
+    {
+        // Half of LL's words are flags.
+        const double gpu =
+            NcclPcie(m_machine, m_options).GpuGBps(shape, m_search.NvlinkGBps(shape));
+        const double wire =
+            std::min(passing * gpu / m_search.GetChannels(NcclAlgorithm::Ring, shape),
+                     m_options.figures.pcieBlockGBps);
+        return protocol == NcclProtocol::Ll ? wire / 2 : wire;
+    }
     const NcclSearch::Channels search = m_search.SearchWithinNode(shape);
     const double all = RingBusGBps(m_hardware, protocol, op, 1, search);
     const uint32_t within = std::min(2 * search.channels, m_traits.mostChannels);
@@ -198,6 +209,13 @@ NcclCostModel::EvaluatePairs(CollectiveOp op, const GroupShape& shape, uint64_t 
     pairs.layout.step = pairs.layout.chunk;
     pairs.speeds.blockGBps =
         figures.pairBlockEfficiency[generation] * NcclBlockGBps(m_machine.gpu.generation);
+    if (shape.GetRanksPerNode() > 1 && m_search.IsOverPcie())
+    {
+        const NcclPcie pcie(m_machine, m_options);
+        pairs.speeds.rankGBps =
+            std::min(pairs.speeds.rankGBps, pcie.GpuGBps(shape, m_search.NvlinkGBps(shape)));
+        pairs.speeds.blockGBps = std::min(pairs.speeds.blockGBps, figures.pcieBlockGBps);
+    }
     if (shape.GetNodes() > 1 && !IsAmd(m_machine.gpu.generation))
     {
         pairs.speeds.sharedBlockGBps = NcclBlockGBps(m_machine.gpu.generation);

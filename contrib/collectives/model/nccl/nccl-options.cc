@@ -35,6 +35,15 @@ const std::vector<CollectiveOp> COLLECTIVES = {CollectiveOp::AllReduce,
                                                CollectiveOp::Broadcast,
                                                CollectiveOp::Reduce};
 
+/// NCCL's names of ways between GPUs that a user may set (src/graph/topo.cc, topoPathTypeStr).
+const std::vector<std::pair<std::string, std::optional<PciePath>>> PATHS = {
+    {"LOC", PciePath::Nowhere},
+    {"NVL", PciePath::NvLinks},
+    {"PIX", PciePath::OneSwitch},
+    {"PXB", PciePath::Switches},
+    {"PHB", PciePath::HostBridge},
+    {"SYS", PciePath::BetweenCpus}};
+
 /// @return the one of @p all with that name, in upper or lower case
 template <typename E>
 std::optional<E>
@@ -155,6 +164,10 @@ class NcclVariables
         if (m_pxnDisable)
         {
             m_options.pxnEnable = !*m_pxnDisable;
+        }
+        if (m_peersOff)
+        {
+            m_options.peerLevel = PciePath::Nowhere;
         }
         constexpr uint32_t REQUIRED = 1;
         m_options.nvlsIsUsers = m_nvls || m_ncclNvls;
@@ -307,6 +320,12 @@ class NcclVariables
             {"NCCL_PXN_DISABLE",
              ns3::Flag(m_pxnDisable),
              "PXN on (0) or off (1), whatever ``AS_PXN_ENABLE`` says"},
+            {"NCCL_P2P_LEVEL",
+             ns3::Word(options.peerLevel, PATHS),
+             "the longest way over PCIe on which GPUs of a server write to each other's memory "
+             "(``PXB``, and ``SYS`` for two GPUs beside AMD's CPUs); on others the data go through "
+             "the memory of their CPU"},
+            {"NCCL_P2P_DISABLE", ns3::Flag(m_peersOff), "1: as the level ``LOC``, for PCIe"},
             {"NCCL_IB_TIMEOUT",
              ns3::Whole(options.ibTimeout, 1, 31, "an exponent"),
              "NICs wait 4.096 us x 2^this for an answer (20; 18 before NCCL 2.23). A run that a "
@@ -381,6 +400,7 @@ class NcclVariables
     std::optional<bool> m_nvlsTree;
     std::optional<uint32_t> m_ncclNvls;
     std::optional<bool> m_pxnDisable;
+    bool m_peersOff{false};
     std::string m_kind{NetworkKind().name};
     ns3::Rows m_rows{"environment", MakeRows()};
 };

@@ -20,6 +20,17 @@
 namespace AstraSim
 {
 
+/// Ways from GPU to GPU by what they cross, as NCCL orders them (PATH_LOC to PATH_SYS).
+enum class PciePath : uint8_t
+{
+    Nowhere,
+    NvLinks,
+    OneSwitch,
+    Switches,
+    HostBridge,
+    BetweenCpus,
+};
+
 /// Releases of NCCL; cost model and kernels follow one of them.
 enum class NcclRelease : uint8_t
 {
@@ -76,9 +87,12 @@ struct NcclOptions : LibraryOptions
     /// NCCL_TUNER_CONFIG_FILE: choices of the user's tuner; null: none
     std::shared_ptr<const TunerTable> tunerFile;
     bool usesKindsTuner{true}; ///< OFI_NCCL_TUNER_TYPE: Region true, Internal false
-    bool hostsAreAmd{false};   ///< AS_HOST_CPU: AMD; else Intel, or Arm, which NCCL takes for it
-    std::string gpuType;       ///< AS_GPU_TYPE; empty: the topology's
-    std::string gpuTable;      ///< AS_GPU_TABLE: file of GPU types; empty: none
+    /// NCCL_P2P_LEVEL, or NCCL_P2P_DISABLE: the longest way over PCIe on which GPUs write to each
+    /// other's memory; empty: NCCL's
+    std::optional<PciePath> peerLevel;
+    bool hostsAreAmd{false}; ///< AS_HOST_CPU: AMD; else Intel, or Arm, which NCCL takes for it
+    std::string gpuType;     ///< AS_GPU_TYPE; empty: the topology's
+    std::string gpuTable;    ///< AS_GPU_TABLE: file of GPU types; empty: none
 
     /// Set the kind of network, and NVLS by its default unless the user has set NVLS.
     /// @param what the option that names the kind, for the error

@@ -5,6 +5,7 @@
 
 #include "collectives/model/collective/divide-up.h"
 #include "nccl-algorithm.h"
+#include "nccl-pcie.h"
 
 #include <algorithm>
 #include <bit>
@@ -75,6 +76,17 @@ NcclSearch::SearchWithinNode(const GroupShape& shape) const
     search.intraGBps = nvlink / search.channels;
     search.interGBps = search.intraGBps;
     return search;
+}
+
+NcclSearch::Channels
+NcclSearch::SearchOverPcie(const GroupShape& shape) const
+{
+    const NcclPcie::Found found = NcclPcie(m_machine, m_options)
+                                      .Search(shape,
+                                              NvlinkGBps(shape),
+                                              m_tuning.SpeedsWithinNode(m_machine.gpu.generation),
+                                              m_traits.mostChannels / 2);
+    return {found.channels, found.GBps, found.GBps};
 }
 
 bool
@@ -162,7 +174,7 @@ NcclSearch::SearchChannels(const GroupShape& shape, bool closes) const
 {
     if (shape.GetNodes() == 1)
     {
-        return SearchWithinNode(shape);
+        return IsOverPcie() ? SearchOverPcie(shape) : SearchWithinNode(shape);
     }
     Channels search = BestChannelsBetweenNodes(shape, closes);
     double speed = search.interGBps; // a few fast channels are cut in half

@@ -59,6 +59,8 @@ class NcclSearch
     /// @param closes whether a channel comes back to where it starts: a ring, not a tree
     Channels SearchChannels(const GroupShape& shape, bool closes) const;
     Channels SearchWithinNode(const GroupShape& shape) const;
+    /// The same where PCIe alone joins the GPUs.
+    Channels SearchOverPcie(const GroupShape& shape) const;
     Channels SearchNvls(const GroupShape& shape) const;
     NvlsTuning TuneNvls(const GroupShape& shape) const;
 
