@@ -588,6 +588,20 @@ TEST(NcclCostModel, StepsTakeWhatTheirLinksTake)
     EXPECT_EQ(plan(switched, 2).speeds.net.latency, 5.6 * PS_PER_US);
 }
 
+// A thread of NCCL's copies each message into a socket, which takes it 1000 ps for each byte of 1
+// GB/s.
+TEST(NcclCostModel, TheCpuOfAGpuCopiesMessagesIntoSockets)
+{
+    Cluster cluster("H100", 8, 12.5);
+    cluster.options = OptionsOf({{"AS_NETWORK_KIND", "Socket"}});
+    const double copying = cluster.options.networkKind.slowStarts.front().GBps;
+    const SlowStart start = cluster.AllReduce(2, 64 << 20).speeds.net.slowStarts.front();
+    EXPECT_TRUE(start.Applies());
+    EXPECT_TRUE(start.occupies);
+    EXPECT_EQ(start.latency, 0);
+    EXPECT_DOUBLE_EQ(start.psPerByte, 1000 / copying);
+}
+
 // NCCL's table of latencies has a row for PCIe, whose steps are longer than NVLink's; LL128 is off
 // there, and a pair has two channels and chunks of 128 KiB. A server of one GPU has no such steps.
 TEST(NcclCostModel, ServersWithoutNvLinksHaveTheStepsOfPcie)

@@ -63,7 +63,7 @@ TEST(NetworkTable, ARowGivesWhatDiffersFromNoneOrFromTheRowItIsLike)
                                        "  without: [LL, NVLS]\n"
                                        "  slow_starts:\n"
                                        "    - {above: 100, us: 1}\n"
-                                       "    - {above: 200, us: 2, occupies: true}\n"
+                                       "    - {above: 200, us: 2, gbps: 4, occupies: true}\n"
                                        "- name: Mine-2\n"
                                        "  like: mine\n"
                                        "  packet_bytes: 1024\n"
@@ -82,6 +82,8 @@ TEST(NetworkTable, ARowGivesWhatDiffersFromNoneOrFromTheRowItIsLike)
     ASSERT_EQ(mine.slowStarts.size(), 2U);
     EXPECT_FALSE(mine.slowStarts[0].occupies);
     EXPECT_TRUE(mine.slowStarts[1].occupies);
+    EXPECT_EQ(mine.slowStarts[0].GBps, 0) << "the NIC fetches its messages";
+    EXPECT_EQ(mine.slowStarts[1].GBps, 4);
     EXPECT_EQ(mine.slowStarts[1].above, 200U);
 
     const NetworkKind& second = *table.Find("Mine-2");
@@ -136,6 +138,8 @@ TEST(NetworkTable, MistakesNameFileAndLine)
            "kinds.yaml:4: a start above 9 bytes follows one above 9; expected rising limits");
     expect("- name: x\n  slow_starts:\n    - {above: 9, us: 1, occupies: maybe}\n",
            "kinds.yaml:3: occupies is 'maybe'; expected true or false");
+    expect("- name: x\n  slow_starts:\n    - {above: 9, us: 1, gbps: 0}\n",
+           "kinds.yaml:3: gbps is '0'; expected GB/s");
     expect("- name: x\n  like: y\n", "kinds.yaml:2: like is 'y'; expected an earlier row");
     expect("- name: x\n- name: X\n", "kinds.yaml:2: the table has X twice");
     EXPECT_THROW(NetworkTable::Read("/nowhere/kinds.yaml"), ns3::InputError);

@@ -94,7 +94,8 @@ def file_with(figure: Figure, value: float) -> str:
     row = dict(figure.row)
     if "slow_starts" in row:
         parts, index = row["slow_starts"]["parts"], row["slow_starts"]["index"]
-        row["slow_starts"] = [{key: part[key] for key in ("above", "us", "occupies") if key in part} for part in parts]
+        row["slow_starts"] = [{key: part[key] for key in ("above", "us", "gbps", "occupies") if key in part}
+                              for part in parts]
         row["slow_starts"][index]["us"] = value
     elif figure.setting == "AS_NETWORK_TABLE":
         row = {key: value if entry is None else entry for key, entry in row.items()}

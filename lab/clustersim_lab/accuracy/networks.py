@@ -41,7 +41,8 @@ def cell_of(name: str, figure: Any) -> str:
     if figure is None:
         return ""
     if name == "slow_starts":
-        return ", ".join(f"{part['us']} above {part['above']}" for part in figure)
+        return ", ".join(f"{part['us']} above {part['above']}" + (f" at {part['gbps']} GB/s" if "gbps" in part else "")
+                         for part in figure)
     if name == "groups_nics":
         return "yes" if figure["is"] else ""
     return ", ".join(figure["is"]) if name == "without" else str(figure["is"])

@@ -107,12 +107,16 @@ NcclCostModel::GetSlowStarts() const
     }
     else if (!m_options.sendLatency)
     {
-        std::ranges::transform(
-            m_options.networkKind.slowStarts,
-            starts.begin(),
-            [](const auto& slow) {
-                return SlowStart{slow.above, FromMicroseconds(slow.us), slow.occupies, 0, -1};
-            });
+        std::ranges::transform(m_options.networkKind.slowStarts,
+                               starts.begin(),
+                               [](const auto& slow) {
+                                   return SlowStart{
+                                       slow.above,
+                                       FromMicroseconds(slow.us),
+                                       slow.occupies,
+                                       slow.GBps > 0 ? PS_PER_BYTE_AT_1_GBPS / slow.GBps : 0,
+                                       -1};
+                               });
     }
     return starts;
 }

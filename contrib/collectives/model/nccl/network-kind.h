@@ -44,7 +44,8 @@ struct NetworkKind
     {
         uint64_t above;
         double us;
-        bool occupies; ///< whether the CPU that serves the NIC does nothing else meanwhile
+        bool occupies;  ///< whether the CPU that serves the NIC does nothing else meanwhile
+        double GBps{0}; ///< at which this CPU moves a message to the NIC; 0: the NIC fetches it
     };
 
     static constexpr std::size_t MOST_SLOW_STARTS = 3;

@@ -29,6 +29,8 @@ namespace
 constexpr const char* KINDS_FORMAT = "a list of kinds of networks (YAML), each with a name";
 constexpr const char* WITHOUT = "a list of LL, LL128 and NVLS";
 constexpr double MAX_US = 1e6;
+constexpr double MIN_GBPS = 1e-6;
+constexpr double MAX_GBPS = 1e6;
 constexpr uint32_t MAX_PACKET_BYTES = 1 << 20;
 constexpr uint32_t MAX_TRIPS = 1000;
 constexpr uint64_t MAX_BYTES = uint64_t{1} << 50;
@@ -117,10 +119,12 @@ class KindReader
              "chooses"},
             {"slow_starts",
              node("slow_starts",
-                  "a list of {above: BYTES, us: MICROSECONDS}",
+                  "a list of {above: BYTES, us: MICROSECONDS, gbps: GB/s}",
                   &KindReader::ReadSlowStarts),
              "messages of more than ``above`` bytes take ``us`` microseconds more to start; "
-             "``occupies: true``: the CPU of the NIC does nothing else meanwhile"},
+             "``occupies: true``: the CPU of the NIC does nothing else meanwhile, nor while it "
+             "moves "
+             "the message at ``gbps``, if that is given"},
             {"without",
              node("without", WITHOUT, &KindReader::ReadWithout),
              "protocols that may not be used, and NVLS"},
@@ -208,6 +212,7 @@ class KindReader
             m_rows.GetSource(),
             {{"above", ns3::Whole(slow.above, 0, MAX_BYTES), ""},
              {"us", ns3::Real(slow.us, 0, MAX_US), ""},
+             {"gbps", ns3::Real(slow.GBps, MIN_GBPS, MAX_GBPS, "GB/s"), ""},
              {"occupies", ns3::Word(slow.occupies, {{"true", true}, {"false", false}}), ""},
              {"by", forPeople, ""},
              {"tables", forPeople, ""}});
