@@ -15,7 +15,8 @@ import sys
 import pandas as pd
 import yaml
 
-GPUS = {"a100_sxm": "A100", "h100_sxm": "H100", "b200_sxm": "B200", "gb200": "GB200", "gb300": "GB300"}
+GPUS = {"a100_sxm": "A100", "h100_sxm": "H100", "b200_sxm": "B200", "gb200": "GB200", "gb300": "GB300", "l40s": "L40S",
+        "rtx_pro_6000_server": "RTXPRO6000"}
 CARD = pathlib.Path(__file__).resolve().parents[2] / "docs" / "source" / "data" / "measurements" / "machines.yaml"
 TESTS = {"all_reduce": "all_reduce_perf", "all_gather": "all_gather_perf", "reduce_scatter": "reduce_scatter_perf",
          "alltoall": "alltoall_perf"}
