@@ -166,8 +166,7 @@ RECEIVER_FILES = {f"contrib/rdma-qbb/model/host/{name}" for name in
                   ("rdma-rx-queue-pair.h", "rdma-message-wire.h", "rdma-receiver.h", "rdma-receiver.cc")}
 # Pairs of files that include each other, by the names without suffix: a thing and its parts, which call it.
 PARTS = {
-    ("link-port", "link-agenda"), ("link-port", "link-node"), ("link-port", "link-wire"),  # the link engine
-    ("link-port", "link-retry"), ("link-port", "link-credits"),
+    ("link-port", "link-agenda"), ("link-port", "link-wire"),  # the link engine
     ("qbb-simulator-impl", "qbb-partitions"),
     ("qbb-net-device", "qbb-channel"),  # the two ends of a cable, and the cable
     ("rdma-hw", "rdma-queue-pair"), ("rdma-hw", "rdma-receiver"), ("rdma-hw", "rdma-sender"),

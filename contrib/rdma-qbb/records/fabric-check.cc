@@ -181,7 +181,7 @@ FabricCheck::OnTx(uint32_t index, Ptr<const QbbNetDevice> device, const QbbFrame
     }
     port.busyUntilPs = m_lastPs + device->GetTxTimePs(frame.wireBytes);
     const bool isPfc = frame.kind == QbbFrameKind::Pfc;
-    if (!isPfc || !device->GetRetry())
+    if (!isPfc || !device->Retries())
     {
         port.flights.push_back({&frame, frame, port.busyUntilPs + device->GetDelayPs()});
     }
@@ -212,7 +212,7 @@ void
 FabricCheck::OnRx(uint32_t index, Ptr<const QbbNetDevice> device, const QbbFrame& frame)
 {
     Tick();
-    const bool isRetried = device->GetRetry();
+    const bool isRetried = device->Retries();
     if (isRetried && frame.kind == QbbFrameKind::Pfc)
     {
         return; // may overtake replays
@@ -258,7 +258,7 @@ FabricCheck::OnLost(uint32_t index, Ptr<const QbbNetDevice> device, const QbbFra
     Tick();
     // A frame lost in the queue was not on the wire, so no flight matches it.
     auto& flights = m_ports[index].flights;
-    const bool isRetried = device->GetRetry();
+    const bool isRetried = device->Retries();
     const auto lost = std::ranges::find_if(flights, [&frame, isRetried](const Flight& flight) {
         return flight.Is(frame, isRetried);
     });

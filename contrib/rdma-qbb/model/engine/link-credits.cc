@@ -3,8 +3,6 @@
  */
 #include "link-credits.h"
 
-#include "link-port.h"
-
 #include "ns3/assert.h"
 
 namespace ns3
@@ -13,13 +11,8 @@ namespace ns3
 LinkCredits::LinkCredits(LinkPort& port, const Settings& settings)
     : m_port(port),
       m_settings(settings),
-      m_timer(Create<TimerEvent>(this))
+      m_timer(port, settings.longestFrame, [this](int64_t nowPs) { OnTimer(nowPs); })
 {
-}
-
-LinkCredits::~LinkCredits()
-{
-    m_timer->Detach();
 }
 
 bool
@@ -38,7 +31,7 @@ LinkCredits::OnSent(const QbbFrame& frame)
     {
         m_counts[frame.priority].sent += frame.wireBytes;
         Withhold(frame.priority);
-        if (m_short && m_settings.mayLose && !m_armed)
+        if (m_short && m_settings.mayLose && !m_timer.IsArmed())
         {
             Arm(frame.timePs);
         }
@@ -53,7 +46,7 @@ LinkCredits::Withhold(uint8_t priority)
     const auto bit = static_cast<uint8_t>(1U << priority);
     const bool isShort = used + m_settings.longestFrame > m_settings.bufferBytes;
     m_short = isShort ? m_short | bit : m_short & ~bit;
-    m_port.SetShort(m_short);
+    m_port.Hold(LinkHold::Credits, m_short);
 }
 
 void
@@ -68,26 +61,19 @@ LinkCredits::OnReturned(uint8_t priority, uint64_t bytes, int64_t nowPs)
 void
 LinkCredits::Arm(int64_t nowPs)
 {
-    // Twice the longest time until an answer, which waits for a frame under way.
-    const int64_t answerPs = 2 * m_port.GetDelayPs() +
-                             2 * m_port.GetTxTimePs(m_settings.longestFrame) +
-                             PRIORITIES * m_port.GetTxTimePs(QbbFrame::MIN_WIRE_BYTES);
-    m_armed = true;
-    m_timer->ScheduleAt(m_port.GetNodeId(), nowPs + 2 * answerPs);
+    // The priority that waits has credits, so one less has PFC frames.
+    const int64_t pfcPs = m_port.GetTxTimePs(QbbFrame::MIN_WIRE_BYTES);
+    m_timer.Arm(nowPs + 2 * (m_timer.GetLongestPs() - pfcPs));
 }
 
 void
 LinkCredits::OnTimer(int64_t nowPs)
 {
-    m_port.GetLinkNode()->CatchUp(nowPs);
-    m_armed = false;
     for (uint8_t priority = 0; priority < PRIORITIES; ++priority)
     {
         if (m_short >> priority & 1)
         {
-            m_port.QueueOrderedSet(LinkControlType::CreditRequest,
-                                   priority,
-                                   m_counts[priority].sent);
+            Queue(LinkControlType::CreditRequest, priority, m_counts[priority].sent);
         }
     }
     if (m_short)
@@ -130,8 +116,14 @@ LinkCredits::Return(uint8_t priority, uint32_t bytes, int64_t nowPs)
 void
 LinkCredits::Tell(uint8_t priority, int64_t nowPs)
 {
-    m_port.QueueOrderedSet(LinkControlType::Credit, priority, m_counts[priority].freed);
+    Queue(LinkControlType::Credit, priority, m_counts[priority].freed);
     m_port.SendControl(nowPs);
+}
+
+void
+LinkCredits::Queue(LinkControlType type, uint8_t priority, uint64_t bytes)
+{
+    m_port.GetControls().QueueOrderedSet(m_port.GetPool(), type, priority, bytes);
 }
 
 void

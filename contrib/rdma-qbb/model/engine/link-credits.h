@@ -4,17 +4,15 @@
 #ifndef LINK_CREDITS_H
 #define LINK_CREDITS_H
 
-#include "ns3/ptr.h"
+#include "link-answer-timer.h"
+
 #include "ns3/qbb-frame.h"
-#include "ns3/qbb-simulator-impl.h"
 
 #include <array>
 #include <cstdint>
 
 namespace ns3
 {
-
-class LinkPort;
 
 /**
  * @ingroup rdma-qbb
@@ -53,7 +51,6 @@ class LinkCredits
     };
 
     LinkCredits(LinkPort& port, const Settings& settings);
-    ~LinkCredits();
     LinkCredits(const LinkCredits&) = delete;
     LinkCredits& operator=(const LinkCredits&) = delete;
 
@@ -110,6 +107,7 @@ class LinkCredits
     /// Hold a priority without credit back, or no longer.
     void Withhold(uint8_t priority);
     void Tell(uint8_t priority, int64_t nowPs);
+    void Queue(LinkControlType type, uint8_t priority, uint64_t bytes);
     void OnTimer(int64_t nowPs);
     void Arm(int64_t nowPs);
 
@@ -117,9 +115,7 @@ class LinkCredits
     Settings m_settings;
     std::array<Counts, PRIORITIES> m_counts{};
     uint8_t m_short{0}; ///< bit p: priority p waits for credit
-    bool m_armed{false};
-    using TimerEvent = QbbPortEvent<LinkCredits, &LinkCredits::OnTimer>;
-    Ptr<TimerEvent> m_timer;
+    LinkAnswerTimer m_timer;
 };
 
 } // namespace ns3

@@ -3,31 +3,23 @@
  */
 #include "link-node.h"
 
-#include "link-port.h"
-
 #include <algorithm>
 
 namespace ns3
 {
 
-uint16_t
-LinkNode::AddLinkPort(LinkPort& port, const Node& node)
+LinkNode::Place
+LinkNode::TakeIn(LinkPort& port, uint32_t nodeId)
 {
-    const auto index = static_cast<uint16_t>(m_joined->all.size());
     auto& agendas = m_joined->agendas;
     if (agendas.empty() || IsEndpoint())
     {
         const auto order = IsEndpoint() ? LinkAgenda::Order::Last : LinkAgenda::Order::First;
         agendas.push_back(std::make_unique<LinkAgenda>(order, m_duePs));
     }
-    port.JoinNode(*this, node, index, *agendas.back());
-    m_nodeId = port.GetNodeId();
-    if (index > 0)
-    {
-        port.SharePool(*m_joined->all[0]);
-    }
-    m_joined->all.push_back(&port);
-    return index;
+    m_nodeId = nodeId;
+    m_joined->first = m_joined->first ? m_joined->first : &port;
+    return {m_joined->count++, *agendas.back(), *m_joined->first};
 }
 
 void
@@ -47,7 +39,8 @@ LinkNode::RemoveLinkPorts()
     {
         agenda->Clear();
     }
-    m_joined->all.clear();
+    m_joined->first = nullptr;
+    m_joined->count = 0;
 }
 
 void

@@ -18,7 +18,6 @@ namespace ns3
 {
 
 class LinkPort;
-class Node;
 class Packet;
 
 /**
@@ -104,6 +103,17 @@ class alignas(64) LinkNode
     }
 
     // --- for LinkPort and LinkWire
+    /// A port's place at its node.
+    struct Place
+    {
+        uint16_t index;
+        LinkAgenda& agenda;
+        LinkPort& first; ///< the node's first port
+    };
+
+    /// Take the next port in.
+    Place TakeIn(LinkPort& port, uint32_t nodeId);
+
     /// As CatchUp(), for observers of all nodes of a fabric: changes nothing where nothing is due.
     void CatchUpIfDue() const
     {
@@ -154,9 +164,6 @@ class alignas(64) LinkNode
         return m_clock.NowPs();
     }
 
-    /// Add the next port. @param node the ns-3 node. @return the port's index
-    uint16_t AddLinkPort(LinkPort& port, const Node& node);
-
     /// From now on, departures are events, so that OnFrameDeparture() is called at its own time on
     /// the simulator's clock. Call it after the first port has been added.
     void NeedDeparturesInTime();
@@ -171,7 +178,8 @@ class alignas(64) LinkNode
     struct Ports
     {
         std::vector<std::unique_ptr<LinkAgenda>> agendas;
-        std::vector<LinkPort*> all;
+        LinkPort* first{nullptr};
+        uint16_t count{0};
     };
 
     mutable int64_t m_caughtUpPs{INT64_MIN}; ///< when CatchUp() has last been called

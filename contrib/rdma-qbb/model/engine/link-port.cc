@@ -37,20 +37,26 @@ LinkPort::LinkPort()
 
 LinkPort::~LinkPort() = default;
 
-void
-LinkPort::JoinNode(LinkNode& node, const Node& ns3Node, uint16_t port, LinkAgenda& agenda)
+uint16_t
+LinkPort::JoinNode(LinkNode& node, const Node& ns3Node)
 {
     NS_ASSERT_MSG(!m_started, "joined before the simulation begins");
+    const LinkNode::Place place = node.TakeIn(*this, ns3Node.GetId());
     m_hot.node = &node;
     m_hot.nodeId = ns3Node.GetId();
     m_partition = ns3Node.GetSystemId();
-    m_hot.port = port;
-    m_hot.agenda = &agenda;
-    m_place = agenda.AddPort(this);
+    m_hot.port = place.index;
+    m_hot.agenda = &place.agenda;
+    m_place = place.agenda.AddPort(this);
     if (m_peer && m_peer->m_started)
     {
         m_peer->ConnectWire();
     }
+    if (&place.first != this)
+    {
+        SharePool(place.first);
+    }
+    return place.index;
 }
 
 void
@@ -150,9 +156,8 @@ LinkPort::Stop()
         }
         queue = Queue();
     }
-    FreeControl();
-    m_retry = nullptr;
-    m_credits = nullptr;
+    m_hot.control.Clear(*m_hot.pool);
+    m_guard = nullptr;
     m_hot.wire->Detach();
     m_peer = nullptr;
     m_incoming = nullptr;
@@ -246,8 +251,7 @@ LinkPort::SendNow(QbbFrame* frame, int64_t nowPs)
 [[gnu::noinline]] QbbFrame*
 LinkPort::TakeControl()
 {
-    QbbFrame* frame = m_hot.control;
-    m_hot.control = frame->next;
+    QbbFrame* frame = m_hot.control.Take();
     switch (frame->kind)
     {
     case QbbFrameKind::Pfc:
@@ -440,28 +444,6 @@ LinkPort::Watch()
 // --- pauses
 
 void
-LinkPort::QueuePfc(uint8_t priority, uint16_t quanta)
-{
-    // A waiting PFC frame of the same priority takes the new value: a pause and a resume merge into
-    // the later one.
-    for (QbbFrame* frame = m_hot.control; frame; frame = frame->next)
-    {
-        if (frame->kind == QbbFrameKind::Pfc && frame->priority == priority)
-        {
-            frame->quanta = quanta;
-            return;
-        }
-    }
-    QbbFrame* frame = m_hot.pool->Allocate();
-    frame->kind = QbbFrameKind::Pfc;
-    frame->priority = priority;
-    frame->quanta = quanta;
-    frame->wireBytes = QbbFrame::MIN_WIRE_BYTES;
-    frame->next = m_hot.control;
-    m_hot.control = frame;
-}
-
-void
 LinkPort::NeedDeparturesInTime(bool need)
 {
     if (need == m_hot.departuresInTime)
@@ -483,9 +465,8 @@ void
 LinkPort::SetPausedMask(uint8_t mask, int64_t nowPs)
 {
     // A priority that is paused anew needs nothing: TakeNext() passes it over from now on.
-    const uint8_t resumed = m_pausedMask & ~mask;
-    m_pausedMask = mask;
-    UpdateHeld();
+    const uint8_t resumed = GetPausedMask() & ~mask;
+    Hold(LinkHold::Pause, mask);
     if (resumed && m_hot.linkUp)
     {
         TransmitWhenFree(nowPs);
@@ -493,149 +474,20 @@ LinkPort::SetPausedMask(uint8_t mask, int64_t nowPs)
     AwaitWork(nowPs);
 }
 
-// --- ordered sets
+// --- the guard
 
 void
-LinkPort::Retry(const LinkRetry::Settings& settings)
+LinkPort::SetGuard(std::unique_ptr<LinkGuard> guard)
 {
-    m_retry = std::make_unique<LinkRetry>(*this, settings);
-    m_hot.wire->Protect();
+    m_guard = std::move(guard);
+    m_hot.wire->SetGuard(m_guard.get());
 }
 
 void
-LinkPort::UseCredits(const LinkCredits::Settings& settings)
+LinkPort::Hold(LinkHold reason, uint8_t mask)
 {
-    m_credits = std::make_unique<LinkCredits>(*this, settings);
-    m_hot.wire->Protect();
-}
-
-void
-LinkPort::OnProtectedSent(QbbFrame& frame)
-{
-    if (m_credits)
-    {
-        m_credits->OnSent(frame);
-    }
-    if (m_retry)
-    {
-        m_retry->OnSent(frame);
-    }
-}
-
-bool
-LinkPort::OnProtectedArrival(const QbbFrame& frame, int64_t nowPs)
-{
-    if (frame.kind == QbbFrameKind::LinkControl)
-    {
-        ReceiveOrderedSet(frame, nowPs);
-        return false;
-    }
-    if (m_retry && LinkRetry::Numbers(frame) && !m_retry->Accepts(frame, nowPs))
-    {
-        return false;
-    }
-    if (m_credits && !frame.lost)
-    {
-        m_credits->OnReceived(frame, nowPs);
-    }
-    return true;
-}
-
-void
-LinkPort::QueueOrderedSet(LinkControlType type, uint8_t priority, uint64_t value)
-{
-    // One of the same use that waits takes the newer count.
-    const auto useOf = [](LinkControlType of) {
-        return of == LinkControlType::Nack ? LinkControlType::Ack : of;
-    };
-    for (QbbFrame* frame = m_hot.control; frame; frame = frame->next)
-    {
-        if (frame->kind == QbbFrameKind::LinkControl && frame->priority == priority &&
-            useOf(static_cast<LinkControlType>(frame->controlType)) == useOf(type))
-        {
-            const bool isNew = value > frame->value || type == LinkControlType::Nack;
-            frame->controlType = isNew ? static_cast<uint16_t>(type) : frame->controlType;
-            frame->value = value;
-            return;
-        }
-    }
-    QbbFrame* frame = m_hot.pool->Allocate();
-    frame->kind = QbbFrameKind::LinkControl;
-    frame->priority = priority;
-    frame->controlType = static_cast<uint16_t>(type);
-    frame->value = value;
-    frame->wireBytes = QbbFrame::ORDERED_SET_BYTES;
-    frame->next = m_hot.control;
-    m_hot.control = frame;
-}
-
-void
-LinkPort::ReceiveOrderedSet(const QbbFrame& frame, int64_t nowPs)
-{
-    if (frame.lost)
-    {
-        return;
-    }
-    const auto type = static_cast<LinkControlType>(frame.controlType);
-    switch (type)
-    {
-    case LinkControlType::Ack:
-    case LinkControlType::Nack:
-        m_retry->OnAnswer(frame.value, type == LinkControlType::Nack, nowPs);
-        break;
-    case LinkControlType::Credit:
-        m_credits->OnReturned(frame.priority, frame.value, nowPs);
-        break;
-    case LinkControlType::CreditRequest:
-        m_credits->OnAsked(frame.priority, frame.value, nowPs);
-    }
-}
-
-void
-LinkPort::QueueReplay(QbbFrame* frame)
-{
-    QbbFrame** end = &m_hot.control;
-    while (*end)
-    {
-        end = &(*end)->next;
-    }
-    frame->next = nullptr;
-    *end = frame;
-}
-
-void
-LinkPort::RemoveReplay()
-{
-    for (QbbFrame** at = &m_hot.control; *at; at = &(*at)->next)
-    {
-        if ((*at)->replayed)
-        {
-            QbbFrame* frame = *at;
-            *at = frame->next;
-            m_hot.pool->Free(frame);
-            return;
-        }
-    }
-}
-
-void
-LinkPort::SetFull(bool isFull)
-{
-    m_isFull = isFull;
-    UpdateHeld();
-}
-
-void
-LinkPort::SetShort(uint8_t mask)
-{
-    m_shortMask = mask;
-    UpdateHeld();
-}
-
-void
-LinkPort::UpdateHeld()
-{
-    m_hot.pausedMask = m_isFull ? UINT8_MAX : m_pausedMask | m_shortMask;
+    m_held[static_cast<std::size_t>(reason)] = mask;
+    m_hot.pausedMask = m_held[0] | m_held[1] | m_held[2];
 }
 
 void
@@ -663,14 +515,10 @@ LinkPort::SetLinkUp(bool up, int64_t nowPs)
     m_hot.wire->Cut();
     m_hot.lastIsEvent = false;
     FlushQueues(nowPs);
-    FreeControl();
-    if (m_retry)
+    m_hot.control.Clear(*m_hot.pool);
+    if (m_guard)
     {
-        m_retry->Restart(*m_peer->m_retry);
-    }
-    if (m_credits)
-    {
-        m_credits->Restart(*m_peer->m_credits);
+        m_guard->Restart(*m_peer->m_guard);
     }
     AwaitWork(nowPs); // the lost frame's arrival would have carried out the work
 }
@@ -681,9 +529,9 @@ LinkPort::SetRate(uint64_t rateBps)
     CatchUp();
     m_rateBps = rateBps;
     m_hot.serialization = SerializationDelay(rateBps);
-    if (m_retry)
+    if (m_guard)
     {
-        m_retry->FitToRate();
+        m_guard->FitToRate();
     }
 }
 
@@ -729,17 +577,6 @@ LinkPort::FlushQueues(int64_t nowPs)
     for (uint8_t priority = 0; priority < PRIORITIES; ++priority)
     {
         FlushQueue(priority, nowPs);
-    }
-}
-
-void
-LinkPort::FreeControl()
-{
-    while (m_hot.control)
-    {
-        QbbFrame* frame = m_hot.control;
-        m_hot.control = frame->next;
-        m_hot.pool->Free(frame);
     }
 }
 

@@ -4,10 +4,9 @@
 #ifndef LINK_PORT_H
 #define LINK_PORT_H
 
+#include "control-frames.h"
 #include "link-agenda.h"
-#include "link-credits.h"
 #include "link-node.h"
-#include "link-retry.h"
 #include "link-wire.h"
 #include "qbb-frame-pool.h"
 
@@ -24,6 +23,8 @@
 
 namespace ns3
 {
+
+class Node;
 
 // Hot path: Enqueue, SendNow and Transmit run once per packet and hop.
 
@@ -77,6 +78,42 @@ class alignas(64) LinkSource
     /// @return a lower bound in bytes of the frames that the source sends from the time of its
     /// timer on, if nothing happens before; 0 if unknown
     virtual uint32_t GetLeastBytes() const = 0;
+};
+
+/**
+ * @ingroup rdma-qbb
+ * @brief One end's part in whatever the two ends of a link do for frames beside carrying them, as
+ * port and wire see it; LinkProtection is one. Most links have none.
+ */
+class LinkGuard
+{
+  public:
+    virtual ~LinkGuard() = default;
+
+    /// A frame enters the wire. @param frame with its time of arrival
+    virtual void OnSent(QbbFrame& frame) = 0;
+
+    /// A frame arrives, or would if it were not lost. @return whether it goes on to the node
+    virtual bool OnArrival(const QbbFrame& frame, int64_t nowPs) = 0;
+
+    /// @return whether this end has a copy of a frame that it sent, for the case that it is lost
+    virtual bool HasCopy(const QbbFrame& frame) const = 0;
+
+    /// The port has another rate.
+    virtual void FitToRate() = 0;
+
+    /// The link goes down: frames on the wire are lost, and both halves of this direction begin
+    /// anew.
+    /// @param peer the far end's
+    virtual void Restart(LinkGuard& peer) = 0;
+};
+
+/// Reasons to hold priorities back.
+enum class LinkHold : uint8_t
+{
+    Pause,   ///< the far end has paused them
+    Retry,   ///< the replay buffer is full
+    Credits, ///< the far end may have no room
 };
 
 /**
@@ -207,34 +244,13 @@ class LinkPort
     /// @return bit p set: priority p is paused by the far end
     uint8_t GetPausedMask() const
     {
-        return m_pausedMask;
+        return HeldFor(LinkHold::Pause);
     }
 
     /// @return bit p set: priority p may not be sent, whatever holds it
     uint8_t GetHeldMask() const
     {
         return m_hot.pausedMask;
-    }
-
-    /// @return the credits of this link; null if there are none
-    LinkCredits* GetCredits() const
-    {
-        return m_credits.get();
-    }
-
-    /// A frame leaves this node's buffer, to which it came by this port.
-    void ReturnCredit(uint8_t priority, uint32_t bytes, int64_t nowPs)
-    {
-        if (m_credits)
-        {
-            m_credits->Return(priority, bytes, nowPs);
-        }
-    }
-
-    /// @return the retry of lost frames on this link; null if there is none
-    LinkRetry* GetRetry() const
-    {
-        return m_retry.get();
     }
 
     /// @return whether the port has been initialised and its link is up
@@ -289,10 +305,10 @@ class LinkPort
         __builtin_prefetch(m_queues[priority].head);
     }
 
-    // --- for LinkNode, LinkAgenda and LinkWire
-    void JoinNode(LinkNode& node, const Node& ns3Node, uint16_t port, LinkAgenda& agenda);
-    /// Use one pool with @p other, another port of the same node or the far end.
-    void SharePool(LinkPort& other);
+    /// Become the next port of a node. @return its index there
+    uint16_t JoinNode(LinkNode& node, const Node& ns3Node);
+
+    // --- for LinkAgenda and LinkWire
     /// The frame being sent ends, and another one waits.
     void OnTransmissionEnd(int64_t timePs);
 
@@ -316,22 +332,22 @@ class LinkPort
     int64_t ArrivalPs(int64_t startPs, int64_t txTimePs) const;
     /// Count and free a frame that the wire has lost.
     void Lose(QbbFrame* frame);
-    /// A frame enters the wire of a link that has ordered sets.
-    void OnProtectedSent(QbbFrame& frame);
-    /// A frame arrives by such a link. @return whether it goes on to the node
-    bool OnProtectedArrival(const QbbFrame& frame, int64_t nowPs);
 
-    // --- for LinkRetry and LinkCredits
-    /// Queue a message for the far end; replaces one of the same use that still waits to be sent.
-    void QueueOrderedSet(LinkControlType type, uint8_t priority, uint64_t value);
-    /// Queue a frame behind the control frames and ahead of new frames.
-    void QueueReplay(QbbFrame* frame);
-    /// Free the frame of QueueReplay() if it still waits.
-    void RemoveReplay();
-    /// Hold all new frames back, or no longer.
-    void SetFull(bool isFull);
-    /// Hold priorities without credit back.
-    void SetShort(uint8_t mask);
+    /// @return this end's guard; null for most links
+    LinkGuard* GetGuard() const
+    {
+        return m_guard.get();
+    }
+
+    // --- for the guard
+    /// @return the frames that go ahead of the queues
+    ControlFrames& GetControls()
+    {
+        return m_hot.control;
+    }
+
+    /// Hold these priorities back for a reason, and no others for it.
+    void Hold(LinkHold reason, uint8_t mask);
     /// Send what has been queued or is no longer held.
     void SendControl(int64_t nowPs);
 
@@ -373,11 +389,8 @@ class LinkPort
         m_wireRef->SetLoss(std::move(loses));
     }
 
-    /// Have the link retry frames that it loses; after Start(), at both ends.
-    void Retry(const LinkRetry::Settings& settings);
-
-    /// Send frames only where the far end has room for them; as Retry().
-    void UseCredits(const LinkCredits::Settings& settings);
+    /// Guard the frames of this link; after Start(), at both ends.
+    void SetGuard(std::unique_ptr<LinkGuard> guard);
 
     /// The port ends.
     void Stop();
@@ -389,8 +402,6 @@ class LinkPort
     void SetLinkUp(bool up, int64_t nowPs);
     /// Send at another rate from the next frame on.
     void SetRate(uint64_t rateBps);
-    /// Queue a PFC frame of a priority for the far end; replaces one that still waits to be sent.
-    void QueuePfc(uint8_t priority, uint16_t quanta);
     /// Frames that leave this node may change the next frame of this port at once, and
     /// therefore leave at exactly their times; or no longer.
     void NeedDeparturesInTime(bool need);
@@ -424,14 +435,14 @@ class LinkPort
     /// Members that each frame touches: two cache lines.
     struct alignas(64) Hot
     {
-        QbbFrame* control{nullptr}; ///< what goes ahead of all queues, newest first
+        ControlFrames control;
         int64_t busyUntilPs{0};
         int64_t delayPs{0};
         SerializationDelay serialization;
         bool watched{false};    ///< whether a trace source of frames has a sink
         uint8_t queuedMask{0};  ///< bit p: queue p holds frames
         uint8_t sourceReady{0}; ///< bit p: the source has a frame of priority p
-        uint8_t pausedMask{0};  ///< bit p: paused by the far end, or held by the link itself
+        uint8_t pausedMask{0};  ///< bit p: held back for one of the reasons
         bool transmitArmed{false};
         bool transmitting{false};
         bool linkUp{false};
@@ -472,8 +483,14 @@ class LinkPort
     QbbFrame* TakeNext(int64_t nowPs);
     /// @return the first frame of m_hot.control, counted
     QbbFrame* TakeControl();
-    /// Work out which priorities are held.
-    void UpdateHeld();
+
+    uint8_t HeldFor(LinkHold reason) const
+    {
+        return m_held[static_cast<std::size_t>(reason)];
+    }
+
+    /// Use one pool with @p other, another port of the same node or the far end.
+    void SharePool(LinkPort& other);
     QbbFrame* Dequeue(uint8_t priority);
     void PutOnWire(QbbFrame* frame, int64_t nowPs);
     /// Wake up when the frame being sent ends, if another one waits.
@@ -485,24 +502,18 @@ class LinkPort
     void FlushQueues(int64_t nowPs);
     /// Free a frame that is lost here. @param count of m_counters
     void Discard(QbbFrame* frame, uint64_t& count);
-    void ReceiveOrderedSet(const QbbFrame& frame, int64_t nowPs);
-    /// Free the PFC frames that wait to be sent.
-    void FreeControl();
 
     uint16_t m_place{0}; ///< in the agenda
     bool m_started{false};
     bool m_lossy{false};
-    bool m_isFull{false};    ///< LinkRetry holds all priorities
-    uint8_t m_shortMask{0};  ///< those that LinkCredits holds
-    uint8_t m_pausedMask{0}; ///< those that the far end has paused
+    std::array<uint8_t, 3> m_held{}; ///< by LinkHold
     uint64_t m_rateBps{0};
     uint32_t m_partition{0};
     LinkPort* m_peer{nullptr}; ///< for setting up only
     Ptr<QbbFramePool> m_poolRef;
     Ptr<LinkWire> m_wireRef;
     Ptr<LinkWire> m_incoming; ///< the wire from the far end
-    std::unique_ptr<LinkRetry> m_retry;
-    std::unique_ptr<LinkCredits> m_credits;
+    std::unique_ptr<LinkGuard> m_guard;
 };
 
 } // namespace ns3

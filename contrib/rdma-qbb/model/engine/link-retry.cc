@@ -3,8 +3,6 @@
  */
 #include "link-retry.h"
 
-#include "link-port.h"
-
 #include "ns3/packet.h"
 
 #include <algorithm>
@@ -24,7 +22,7 @@ LinkRetry::LinkRetry(LinkPort& port, const Settings& settings)
     : m_port(port),
       m_given(settings),
       m_settings(settings),
-      m_timer(Create<TimerEvent>(this))
+      m_timer(port, settings.longestFrame, [this](int64_t nowPs) { OnTimer(nowPs); })
 {
     FitToRate();
 }
@@ -32,10 +30,7 @@ LinkRetry::LinkRetry(LinkPort& port, const Settings& settings)
 void
 LinkRetry::FitToRate()
 {
-    // An answer waits for a frame under way in the other direction, and for PFC frames.
-    const int64_t answerPs =
-        2 * m_port.GetDelayPs() + 2 * m_port.GetTxTimePs(m_given.longestFrame) +
-        (LinkPort::PRIORITIES + 1) * m_port.GetTxTimePs(QbbFrame::MIN_WIRE_BYTES);
+    const int64_t answerPs = m_timer.GetLongestPs();
     m_settings.timeoutPs = std::max(m_given.timeoutPs ? m_given.timeoutPs : 2 * answerPs, answerPs);
     if (m_given.bufferBytes == 0)
     {
@@ -48,7 +43,6 @@ LinkRetry::FitToRate()
 
 LinkRetry::~LinkRetry()
 {
-    m_timer->Detach();
     for (const Record& record : m_records)
     {
         if (record.copy)
@@ -103,9 +97,9 @@ LinkRetry::OnSent(QbbFrame& frame)
         m_heldBytes += frame.wireBytes;
         Withhold();
     }
-    if (m_settings.mayLose && !m_armed)
+    if (m_settings.mayLose && !m_timer.IsArmed())
     {
-        Arm(endPs + m_settings.timeoutPs);
+        m_timer.Arm(endPs + m_settings.timeoutPs);
     }
 }
 
@@ -114,7 +108,7 @@ LinkRetry::Withhold()
 {
     m_isFull = m_heldBytes + m_settings.longestFrame > m_settings.bufferBytes ||
                m_records.size() >= MAX_FRAMES;
-    m_port.SetFull(m_isFull);
+    m_port.Hold(LinkHold::Retry, m_isFull ? UINT8_MAX : 0);
 }
 
 void
@@ -122,13 +116,13 @@ LinkRetry::QueueReplay()
 {
     QbbFrame* frame = Copy(*m_records[m_cursor - m_first].copy);
     frame->replayed = 1;
-    m_port.QueueReplay(frame);
+    m_port.GetControls().QueueReplay(frame);
 }
 
 void
 LinkRetry::ReplayFrom(uint64_t number, int64_t nowPs)
 {
-    m_port.RemoveReplay();
+    m_port.GetControls().RemoveReplay(m_port.GetPool());
     m_cursor = number;
     if (m_cursor < m_next)
     {
@@ -168,23 +162,14 @@ LinkRetry::OnAnswer(uint64_t count, bool isNack, int64_t nowPs)
 }
 
 void
-LinkRetry::Arm(int64_t timePs)
-{
-    m_armed = true;
-    m_timer->ScheduleAt(m_port.GetNodeId(), timePs);
-}
-
-void
 LinkRetry::OnTimer(int64_t nowPs)
 {
-    m_port.GetLinkNode()->CatchUp(nowPs);
-    m_armed = false;
     if (m_records.empty())
     {
         return;
     }
     const int64_t duePs = m_records.front().arrivalPs - m_port.GetDelayPs() + m_settings.timeoutPs;
-    Arm(duePs > nowPs ? duePs : nowPs + m_settings.timeoutPs);
+    m_timer.Arm(duePs > nowPs ? duePs : nowPs + m_settings.timeoutPs);
     if (duePs <= nowPs && m_cursor != m_first) // else a replay of it waits to be sent
     {
         ReplayFrom(m_first, nowPs);
@@ -215,8 +200,7 @@ LinkRetry::Accepts(const QbbFrame& frame, int64_t nowPs)
     }
     if (ahead < 0)
     {
-        m_port.QueueOrderedSet(LinkControlType::Ack, 0, m_expected);
-        m_port.SendControl(nowPs);
+        Send(LinkControlType::Ack, nowPs);
         return false;
     }
     const uint64_t number = m_expected + static_cast<uint64_t>(ahead);
@@ -232,8 +216,13 @@ void
 LinkRetry::Answer(bool isNack, int64_t nowPs)
 {
     m_hasNacked = isNack;
-    const auto type = isNack ? LinkControlType::Nack : LinkControlType::Ack;
-    m_port.QueueOrderedSet(type, 0, m_expected);
+    Send(isNack ? LinkControlType::Nack : LinkControlType::Ack, nowPs);
+}
+
+void
+LinkRetry::Send(LinkControlType type, int64_t nowPs)
+{
+    m_port.GetControls().QueueOrderedSet(m_port.GetPool(), type, 0, m_expected);
     m_port.SendControl(nowPs);
 }
 
@@ -242,7 +231,7 @@ LinkRetry::Answer(bool isNack, int64_t nowPs)
 void
 LinkRetry::Restart(LinkRetry& peer)
 {
-    m_port.RemoveReplay();
+    m_port.GetControls().RemoveReplay(m_port.GetPool());
     for (uint64_t number = m_first; number < m_next; ++number)
     {
         QbbFrame*& copy = m_records[number - m_first].copy;

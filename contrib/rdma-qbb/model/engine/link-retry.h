@@ -4,17 +4,15 @@
 #ifndef LINK_RETRY_H
 #define LINK_RETRY_H
 
-#include "ns3/ptr.h"
+#include "link-answer-timer.h"
+
 #include "ns3/qbb-frame.h"
-#include "ns3/qbb-simulator-impl.h"
 
 #include <cstdint>
 #include <deque>
 
 namespace ns3
 {
-
-class LinkPort;
 
 /**
  * @ingroup rdma-qbb
@@ -100,7 +98,7 @@ class LinkRetry
     /// Stop or allow new frames.
     void Withhold();
     void Answer(bool isNack, int64_t nowPs);
-    void Arm(int64_t timePs);
+    void Send(LinkControlType answer, int64_t nowPs);
     QbbFrame* Copy(const QbbFrame& frame) const;
 
     /// Fewer frames than half of the numbers on the wire may wait for an answer.
@@ -116,13 +114,11 @@ class LinkRetry
     uint64_t m_cursor{0}; ///< the next frame to send again; m_next: none
     uint64_t m_heldBytes{0};
     bool m_isFull{false};
-    bool m_armed{false};
+    LinkAnswerTimer m_timer;
     // receiving half
     uint64_t m_expected{0};
     uint64_t m_newest{0}; ///< the last number seen since the NACK
     bool m_hasNacked{false};
-    using TimerEvent = QbbPortEvent<LinkRetry, &LinkRetry::OnTimer>;
-    Ptr<TimerEvent> m_timer;
 };
 
 } // namespace ns3

@@ -6,7 +6,6 @@
 #include "link-agenda.h"
 #include "link-node.h"
 #include "link-port.h"
-#include "link-retry.h"
 
 #include "ns3/abort.h"
 #include "ns3/assert.h"
@@ -42,8 +41,8 @@ LinkWire::Connect(LinkPort* receiver, bool lossy, bool elsewhere, bool inWindows
     m_port = receiver->GetPort();
     m_elsewhere = elsewhere;
     m_inWindows = inWindows;
-    m_special = m_lossy || m_receiverWatched || m_protected;
-    m_rare = m_lossy || elsewhere || m_protected;
+    m_special = m_lossy || m_receiverWatched || m_guard;
+    m_rare = m_lossy || elsewhere || m_guard;
     TakePlace(elsewhere);
     if (elsewhere)
     {
@@ -54,17 +53,17 @@ LinkWire::Connect(LinkPort* receiver, bool lossy, bool elsewhere, bool inWindows
 }
 
 void
-LinkWire::Protect()
+LinkWire::SetGuard(LinkGuard* guard)
 {
-    m_protected = true;
+    m_guard = guard;
     m_special = true;
     m_rare = true;
 }
 
 bool
-LinkWire::RetriesLost(const QbbFrame& frame) const
+LinkWire::HasCopy(const QbbFrame& frame) const
 {
-    return m_protected && m_sender->GetRetry() && LinkRetry::Numbers(frame);
+    return m_guard && m_guard->HasCopy(frame);
 }
 
 void
@@ -113,9 +112,9 @@ LinkWire::PutRarely(QbbFrame* frame)
 {
     // Drawn for each frame that is sent, whether or not the wire is cut before it arrives.
     frame->lost = m_lossy && m_loses();
-    if (m_protected)
+    if (m_guard)
     {
-        m_sender->OnProtectedSent(*frame);
+        m_guard->OnSent(*frame);
     }
     if (m_elsewhere)
     {
@@ -128,7 +127,7 @@ LinkWire::PutRarely(QbbFrame* frame)
 void
 LinkWire::PutElsewhere(QbbFrame* frame)
 {
-    if (frame->lost && !RetriesLost(*frame))
+    if (frame->lost && !HasCopy(*frame))
     {
         *m_lostEnd = frame;
         m_lostEnd = &frame->next;
@@ -239,7 +238,7 @@ LinkWire::PoolOnWire() const
 void
 LinkWire::LoseAtSender(QbbFrame* frame)
 {
-    if (RetriesLost(*frame) && m_sender->GetRetry()->KeepsCopies())
+    if (HasCopy(*frame))
     {
         PoolOnWire().Free(frame);
         return;
@@ -344,11 +343,11 @@ LinkWire::HandOver(QbbFrame* frame)
 }
 
 QbbFrame*
-LinkWire::HandleProtected(QbbFrame* frame)
+LinkWire::HandleGuarded(QbbFrame* frame)
 {
     const int64_t nowPs = frame->timePs;
     m_node->CatchUp(nowPs);
-    if (!m_receiver->OnProtectedArrival(*frame, nowPs))
+    if (!m_receiver->GetGuard()->OnArrival(*frame, nowPs))
     {
         m_receiver->GetPool().Free(frame);
         return nullptr;
@@ -360,7 +359,7 @@ LinkWire::HandleProtected(QbbFrame* frame)
 QbbFrame*
 LinkWire::HandleSpecial(QbbFrame* frame)
 {
-    if (m_protected && !HandleProtected(frame))
+    if (m_guard && !HandleGuarded(frame))
     {
         return nullptr;
     }

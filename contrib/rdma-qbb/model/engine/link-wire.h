@@ -17,6 +17,7 @@ namespace ns3
 {
 
 class LinkAgenda;
+class LinkGuard;
 class LinkNode;
 class LinkPort;
 class QbbFramePool;
@@ -53,8 +54,8 @@ class alignas(64) LinkWire final : public QbbTimedEvent
         m_loses = std::move(loses);
     }
 
-    /// The two ends have ordered sets for each other, for a retry of frames or for credits.
-    void Protect();
+    /// The sender's end has a guard, and so has the far end.
+    void SetGuard(LinkGuard* guard);
 
     /// @return whether the far end is in another partition
     bool LeadsElsewhere() const
@@ -199,10 +200,10 @@ class alignas(64) LinkWire final : public QbbTimedEvent
     void HandOver(QbbFrame* frame);
     /// Handle losses and watchers at an arrival. @return the frame; null if it is gone
     QbbFrame* HandleSpecial(QbbFrame* frame);
-    /// Handle what the ends of the link have for each other. @return as HandleSpecial()
-    QbbFrame* HandleProtected(QbbFrame* frame);
-    /// @return whether the far end sees a loss of @p frame, and asks for it again
-    bool RetriesLost(const QbbFrame& frame) const;
+    /// Show a frame that arrives to the receiver's guard. @return as HandleSpecial()
+    QbbFrame* HandleGuarded(QbbFrame* frame);
+    /// @return whether the sender has a copy of @p frame
+    bool HasCopy(const QbbFrame& frame) const;
     /// Put a frame that comes from elsewhere on the wire. @param sent the frame as it was sent
     void Accept(const QbbFrame& sent, const QbbTelemetry* telemetry);
     /// @return the pool of the frames on the wire
@@ -239,7 +240,7 @@ class alignas(64) LinkWire final : public QbbTimedEvent
     LinkPort* m_receiver{nullptr};
     bool m_lossy{false};
     bool m_receiverWatched{false};
-    bool m_protected{false};
+    LinkGuard* m_guard{nullptr}; ///< the sender's
     std::function<bool()> m_loses;
     using LossEvent = QbbPortEvent<LinkWire, &LinkWire::OnLost>;
     Ptr<LossEvent> m_lossEvent;   ///< of the sender's node; null unless frames go elsewhere

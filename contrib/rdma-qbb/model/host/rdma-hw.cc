@@ -220,7 +220,7 @@ RdmaHw::DoDispose()
 uint16_t
 RdmaHw::AddNic(Ptr<QbbNetDevice> device)
 {
-    const uint16_t port = AddLinkPort(*device, *device->GetNode());
+    const uint16_t port = device->JoinNode(*this, *device->GetNode());
     m_devices.push_back(PeekPointer(device));
     device->SetRdmaMtu(m_mtu);
     m_nics.push_back(std::make_unique<RdmaNic>(m_sender, PeekPointer(device)));

@@ -62,7 +62,7 @@ QbbNetDevice::SendPfc(uint8_t priority, bool pause, int64_t nowPs)
     Present(m_pausingMask) = pause ? m_pausingMask | bit : m_pausingMask & ~bit;
     m_resumeMask = pause ? m_resumeMask | bit : m_resumeMask & ~bit;
     NeedDeparturesInTime(m_resumeMask != 0); // one of them may end the pause
-    QueuePfc(priority, pause ? PauseQuanta() : 0);
+    GetControls().QueuePfc(GetPool(), priority, pause ? PauseQuanta() : 0);
     if (pause && !m_refreshArmed && !m_pauseTime.IsZero())
     {
         if (!m_refreshEvent)

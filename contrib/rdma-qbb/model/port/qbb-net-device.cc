@@ -166,24 +166,38 @@ QbbNetDevice::ProtectLink(bool isLossy)
 {
     const uint32_t longest = m_longestFrame ? m_longestFrame : m_mtu + ETHERNET_BYTES;
     const bool isRetried = m_channel->Retries();
+    const uint64_t creditBytes = m_channel->GetCreditBytes();
+    if (!isRetried && creditBytes == 0)
+    {
+        return;
+    }
+    auto protection = std::make_unique<LinkProtection>();
     if (isRetried)
     {
-        Retry({m_channel->GetReplayBuffer(), m_channel->GetReplayTimeoutPs(), longest, isLossy});
+        protection->retry.emplace(*this,
+                                  LinkRetry::Settings{m_channel->GetReplayBuffer(),
+                                                      m_channel->GetReplayTimeoutPs(),
+                                                      longest,
+                                                      isLossy});
     }
-    if (m_channel->GetCreditBytes() > 0)
+    if (creditBytes > 0)
     {
-        UseCredits({std::max<uint64_t>(m_channel->GetCreditBytes(), longest),
-                    m_channel->GetCreditPriorities(),
-                    longest,
-                    isLossy,
-                    isRetried});
+        protection->credits.emplace(*this,
+                                    LinkCredits::Settings{std::max<uint64_t>(creditBytes, longest),
+                                                          m_channel->GetCreditPriorities(),
+                                                          longest,
+                                                          isLossy,
+                                                          isRetried});
     }
+    m_protection = protection.get();
+    SetGuard(std::move(protection));
 }
 
 void
 QbbNetDevice::DoDispose()
 {
     Stop();
+    m_protection = nullptr;
     if (m_expiryEvent)
     {
         m_expiryEvent->Detach();

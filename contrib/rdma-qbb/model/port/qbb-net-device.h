@@ -9,7 +9,7 @@
 
 #include "ns3/address.h"
 #include "ns3/data-rate.h"
-#include "ns3/link-port.h"
+#include "ns3/link-protection.h"
 #include "ns3/mac48-address.h"
 #include "ns3/net-device.h"
 #include "ns3/nstime.h"
@@ -75,6 +75,27 @@ class QbbNetDevice : public NetDevice, public LinkPort
     Ptr<QbbNetDevice> GetPeer() const
     {
         return m_peer;
+    }
+
+    /// @return the credits of the link; null if there are none
+    LinkCredits* GetCredits() const
+    {
+        return m_protection && m_protection->credits ? &*m_protection->credits : nullptr;
+    }
+
+    /// @return whether the link sends frames again that it loses
+    bool Retries() const
+    {
+        return m_protection && m_protection->retry;
+    }
+
+    /// A frame leaves this node's buffer, to which it came by this port.
+    void ReturnCredit(uint8_t priority, uint32_t bytes, int64_t nowPs)
+    {
+        if (LinkCredits* credits = GetCredits())
+        {
+            credits->Return(priority, bytes, nowPs);
+        }
     }
 
     /// Set the shares of priorities 1..7.
@@ -218,6 +239,7 @@ class QbbNetDevice : public NetDevice, public LinkPort
     Ptr<Node> m_node;
     Ptr<QbbChannel> m_channel;
     Ptr<QbbNetDevice> m_peer;
+    LinkProtection* m_protection{nullptr}; ///< LinkPort's guard
     Ptr<UniformRandomVariable> m_lossVariable;
     NetDevice::ReceiveCallback m_receive;
     NetDevice::PromiscReceiveCallback m_promiscReceive;

@@ -140,7 +140,7 @@ SwitchNode::AddPort(Ptr<QbbNetDevice> device)
     m_ports.push_back(PeekPointer(device));
     m_marks.push_back(0);
     m_trims.push_back(0);
-    const uint16_t port = AddLinkPort(*device, *this);
+    const uint16_t port = device->JoinNode(*this, *this);
     if (m_marksWatched && port == 0)
     {
         NeedDeparturesInTime();
@@ -162,8 +162,7 @@ SwitchNode::DoInitialize()
 {
     m_seed = MixBits(m_seedOfAll + GetId());
     Node::DoInitialize();
-    m_returnsCredits =
-        std::ranges::any_of(m_ports, [](const auto* port) { return port->GetCredits(); });
+    m_returnsCredits = std::ranges::any_of(m_ports, [](auto* port) { return port->GetCredits(); });
     if (m_returnsCredits)
     {
         NeedDeparturesInTime(); // each sends an ordered set by another port
