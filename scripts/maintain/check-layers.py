@@ -168,7 +168,6 @@ RECEIVER_FILES = {f"contrib/rdma-qbb/model/host/{name}" for name in
 PARTS = {
     ("link-port", "link-agenda"), ("link-port", "link-wire"),  # the link engine
     ("qbb-simulator-impl", "qbb-partitions"),
-    ("qbb-net-device", "qbb-channel"),  # the two ends of a cable, and the cable
     ("rdma-hw", "rdma-queue-pair"), ("rdma-hw", "rdma-receiver"), ("rdma-hw", "rdma-sender"),
     ("sys", "stream-baseline"),
     ("serving-engine", "serving-instance"), ("serving-instance", "stage-in-step"),

@@ -75,8 +75,8 @@ TEST_F(PortCopy, IsJoinedToNothing)
     node->AddDevice(model);
     farNode->AddDevice(far);
     auto cable = ns3::CreateObject<ns3::QbbChannel>();
-    cable->Attach(model);
-    cable->Attach(far);
+    model->Attach(cable);
+    far->Attach(cable);
 
     auto copy = ns3::CopyObject<QbbNetDevice>(model);
     EXPECT_EQ(copy->GetNode(), nullptr);
@@ -90,8 +90,8 @@ TEST_F(PortCopy, IsJoinedToNothing)
     auto copyOfFar = ns3::CopyObject<QbbNetDevice>(far);
     farNode->AddDevice(copyOfFar);
     auto otherCable = ns3::CreateObject<ns3::QbbChannel>();
-    otherCable->Attach(copy);
-    otherCable->Attach(copyOfFar);
+    copy->Attach(otherCable);
+    copyOfFar->Attach(otherCable);
     EXPECT_EQ(copy->GetPeer(), copyOfFar);
     EXPECT_EQ(model->GetPeer(), far);
 }

@@ -61,8 +61,8 @@ QbbHelper::Install(Ptr<Node> a, Ptr<Node> b)
     auto channel = m_channel.Create<QbbChannel>();
     NetDeviceContainer devices(AddPort(a));
     devices.Add(AddPort(b));
-    channel->Attach(DynamicCast<QbbNetDevice>(devices.Get(0)));
-    channel->Attach(DynamicCast<QbbNetDevice>(devices.Get(1)));
+    DynamicCast<QbbNetDevice>(devices.Get(0))->Attach(channel);
+    DynamicCast<QbbNetDevice>(devices.Get(1))->Attach(channel);
     return devices;
 }
 

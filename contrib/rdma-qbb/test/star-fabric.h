@@ -236,8 +236,8 @@ class StarFabric
         node->AddDevice(nic);
         m_switch->AddDevice(port);
         auto channel = CreateObjectWithAttributes<QbbChannel>("Delay", TimeValue(m_config.delay));
-        channel->Attach(nic);
-        channel->Attach(port);
+        nic->Attach(channel);
+        port->Attach(channel);
         m_switch->AddPort(port);
         auto host = CreateObjectWithAttributes<RdmaHw>("Mtu", UintegerValue(m_config.mtu));
         host->SetHostIndex(index);

@@ -3,12 +3,11 @@
  */
 #include "qbb-channel.h"
 
-#include "qbb-net-device.h"
-
 #include "ns3/abort.h"
 #include "ns3/boolean.h"
 #include "ns3/double.h"
 #include "ns3/log.h"
+#include "ns3/net-device.h"
 #include "ns3/uinteger.h"
 
 namespace ns3
@@ -81,18 +80,13 @@ QbbChannel::QbbChannel() = default;
 QbbChannel::~QbbChannel() = default;
 
 void
-QbbChannel::Attach(Ptr<QbbNetDevice> device)
+QbbChannel::Attach(Ptr<NetDevice> device, QbbChannelEnd& end)
 {
     NS_LOG_FUNCTION(this << device);
-    NS_ABORT_MSG_IF(m_devices[1], "a QbbChannel has two ends");
-    if (!m_devices[0])
-    {
-        m_devices[0] = device;
-        return;
-    }
-    m_devices[1] = device;
-    m_devices[0]->JoinChannel(this, m_devices[1]);
-    m_devices[1]->JoinChannel(this, m_devices[0]);
+    const std::size_t place = GetNDevices();
+    NS_ABORT_MSG_IF(place == m_devices.size(), "a QbbChannel has two ends");
+    m_devices[place] = device;
+    m_ends[place] = &end;
 }
 
 std::size_t
@@ -128,11 +122,11 @@ QbbChannel::SetUp(bool up)
         return;
     }
     m_up = up;
-    for (auto& device : m_devices)
+    for (QbbChannelEnd* end : m_ends)
     {
-        if (device)
+        if (end)
         {
-            device->OnLinkChange(up);
+            end->OnLinkChange(up);
         }
     }
 }
@@ -141,11 +135,11 @@ void
 QbbChannel::SetRate(uint64_t rateBps)
 {
     NS_LOG_FUNCTION(this << rateBps);
-    for (auto& device : m_devices)
+    for (QbbChannelEnd* end : m_ends)
     {
-        if (device)
+        if (end)
         {
-            device->OnRateChange(rateBps);
+            end->OnRateChange(rateBps);
         }
     }
 }
@@ -154,6 +148,7 @@ void
 QbbChannel::DoDispose()
 {
     m_devices.fill(nullptr);
+    m_ends.fill(nullptr);
     Channel::DoDispose();
 }
 

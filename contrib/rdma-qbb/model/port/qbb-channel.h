@@ -14,7 +14,18 @@
 namespace ns3
 {
 
-class QbbNetDevice;
+class NetDevice;
+
+/// A device as its cable sees it, which tells it of changes.
+class QbbChannelEnd
+{
+  public:
+    virtual void OnLinkChange(bool up) = 0;
+    virtual void OnRateChange(uint64_t rateBps) = 0;
+
+  protected:
+    ~QbbChannelEnd() = default;
+};
 
 /**
  * @ingroup rdma-qbb
@@ -30,8 +41,8 @@ class QbbChannel : public Channel
     QbbChannel();
     ~QbbChannel() override;
 
-    /// Attach an end; the second call joins the two devices.
-    void Attach(Ptr<QbbNetDevice> device);
+    /// For QbbNetDevice::Attach(): add an end. @param end the device's
+    void Attach(Ptr<NetDevice> device, QbbChannelEnd& end);
 
     std::size_t GetNDevices() const override;
     Ptr<NetDevice> GetDevice(std::size_t i) const override;
@@ -102,7 +113,8 @@ class QbbChannel : public Channel
     uint64_t m_creditBytes{0};
     uint8_t m_creditPriorities{0xfe};
     bool m_up{true};
-    std::array<Ptr<QbbNetDevice>, 2> m_devices;
+    std::array<Ptr<NetDevice>, 2> m_devices;
+    std::array<QbbChannelEnd*, 2> m_ends{};
 };
 
 } // namespace ns3

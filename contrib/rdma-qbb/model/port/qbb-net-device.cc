@@ -321,6 +321,18 @@ QbbNetDevice::GetCounters(int64_t nowPs) const
 // --- the link to the far end
 
 void
+QbbNetDevice::Attach(Ptr<QbbChannel> channel)
+{
+    channel->Attach(this, *this);
+    if (channel->GetNDevices() == 2)
+    {
+        const auto first = DynamicCast<QbbNetDevice>(channel->GetDevice(0));
+        first->JoinChannel(channel, this);
+        JoinChannel(channel, first);
+    }
+}
+
+void
 QbbNetDevice::JoinChannel(Ptr<QbbChannel> channel, Ptr<QbbNetDevice> peer)
 {
     NS_LOG_FUNCTION(this << channel << peer);

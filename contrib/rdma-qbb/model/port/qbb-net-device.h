@@ -40,7 +40,7 @@ namespace ns3
  *
  * Left out: auto-negotiation, collisions, per-frame FCS errors other than the channel's loss rate.
  */
-class QbbNetDevice : public NetDevice, public LinkPort
+class QbbNetDevice : public NetDevice, public LinkPort, public QbbChannelEnd
 {
   public:
     static constexpr uint32_t MIN_WIRE_BYTES = QbbFrame::MIN_WIRE_BYTES;
@@ -129,10 +129,12 @@ class QbbNetDevice : public NetDevice, public LinkPort
     /// Somebody connects to a trace source of frames or queues.
     void OnWatched();
 
-    // --- for QbbChannel
-    void JoinChannel(Ptr<QbbChannel> channel, Ptr<QbbNetDevice> peer);
-    void OnLinkChange(bool up);
-    void OnRateChange(uint64_t rateBps);
+    /// Become an end of a cable; the second one joins both.
+    void Attach(Ptr<QbbChannel> channel);
+
+    // --- QbbChannelEnd
+    void OnLinkChange(bool up) override;
+    void OnRateChange(uint64_t rateBps) override;
 
     // --- LinkPort
     void ReceivePfc(const QbbFrame& frame, int64_t nowPs) override;
@@ -198,6 +200,7 @@ class QbbNetDevice : public NetDevice, public LinkPort
     Ptr<const Packet> MakePacket(const QbbFrame& frame,
                                  const Mac48Address& from,
                                  const Mac48Address& to) const;
+    void JoinChannel(Ptr<QbbChannel> channel, Ptr<QbbNetDevice> peer);
     /// Set up what the ends of the link do for its frames.
     void ProtectLink(bool isLossy);
     /// Fire m_queueBytes if the bytes in a queue have changed since it last fired.
