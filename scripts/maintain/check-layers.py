@@ -169,7 +169,6 @@ PARTS = {
     ("link-port", "link-agenda"), ("link-port", "link-wire"),  # the link engine
     ("qbb-simulator-impl", "qbb-partitions"),
     ("rdma-hw", "rdma-queue-pair"), ("rdma-hw", "rdma-receiver"), ("rdma-hw", "rdma-sender"),
-    ("sys", "stream-baseline"),
     ("serving-engine", "serving-instance"), ("serving-instance", "stage-in-step"),
 }
 # Types at the level of a namespace, and whatever introduces a name anywhere, functions at the start of a line included.

@@ -126,10 +126,10 @@ TEST_F(SysStreams, InsertStreamKeepsOrder)
         std::list<StreamBaseline*> queue;
         for (const auto& [runs, priority] : description)
         {
-            streams.emplace_back(sys, dataset, 0, priority).initialized = runs;
+            streams.emplace_back(sys.get_topology(), 0, dataset, 0, priority).initialized = runs;
             queue.push_back(&streams.back());
         }
-        StreamBaseline stream(sys, dataset, 0, 5);
+        StreamBaseline stream(sys.get_topology(), 0, dataset, 0, 5);
         Sys::insert_stream(queue, &stream);
         const auto found = std::find(queue.begin(), queue.end(), &stream);
         EXPECT_EQ(static_cast<std::size_t>(std::distance(queue.begin(), found)), place);

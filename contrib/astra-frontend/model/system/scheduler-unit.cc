@@ -33,10 +33,14 @@ StreamQueue::RunsOther(const StreamLane& lane) const
     });
 }
 
-SchedulerUnit::SchedulerUnit(RankNetwork& network, StreamOrder& order, uint32_t queueThreshold)
+SchedulerUnit::SchedulerUnit(RankNetwork& network,
+                             StreamOrder& order,
+                             uint32_t queueThreshold,
+                             std::function<void(StreamBaseline&)> start)
     : m_network(network),
       m_order(order),
-      m_queueThreshold(queueThreshold)
+      m_queueThreshold(queueThreshold),
+      m_start(std::move(start))
 {
 }
 
@@ -81,7 +85,7 @@ SchedulerUnit::StartStreams(int id)
         const auto ranks = static_cast<uint32_t>(next->get_phase_group().ranks.size());
         m_order.Begin(lane->lane, lane->begun++, next->get_name(), ranks);
         ++queue.running;
-        next->init();
+        m_start(*next);
     }
 }
 

@@ -9,6 +9,7 @@
 #include "ns3/rank-network.h"
 
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <utility>
 #include <vector>
@@ -59,8 +60,12 @@ class SchedulerUnit
      * @param network the rank's; borrowed
      * @param order of the job's ranks; borrowed
      * @param queueThreshold streams that run in one queue at a time
+     * @param start begins a stream's phase
      */
-    SchedulerUnit(RankNetwork& network, StreamOrder& order, uint32_t queueThreshold);
+    SchedulerUnit(RankNetwork& network,
+                  StreamOrder& order,
+                  uint32_t queueThreshold,
+                  std::function<void(StreamBaseline&)> start);
 
     /// @return the queue with that id; made at its first use
     StreamQueue& get_queue(int id);
@@ -96,6 +101,7 @@ class SchedulerUnit
     RankNetwork& m_network;
     StreamOrder& m_order;
     uint32_t m_queueThreshold;
+    std::function<void(StreamBaseline&)> m_start;
     std::vector<StreamQueue> m_activeStreams;
 };
 

@@ -3,17 +3,19 @@
  */
 #include "stream-baseline.h"
 
-#include "collectives/model/collective/traffic-purpose.h"
-#include "sys.h"
-
 namespace AstraSim
 {
 
-StreamBaseline::StreamBaseline(Sys& owner, DataSet& dataset, uint32_t chunk, int64_t priority)
-    : owner(owner),
-      dataset(dataset),
+StreamBaseline::StreamBaseline(const LogicalTopology& topology,
+                               uint32_t jobRank,
+                               DataSet& dataset,
+                               uint32_t chunk,
+                               int64_t priority)
+    : dataset(dataset),
       chunk(chunk),
-      priority(priority)
+      priority(priority),
+      m_topology(topology),
+      m_jobRank(jobRank)
 {
 }
 
@@ -40,7 +42,6 @@ StreamBaseline::enter_next_phase(TimePs now)
     current_queue_id = phase.queue_id + static_cast<int>(turn);
     initialized = false;
     phaseStart = now;
-    m_part = nullptr;
 }
 
 const CommGroup&
@@ -48,8 +49,7 @@ StreamBaseline::get_phase_group() const
 {
     const int dimension = my_current_phase().dimension;
     return dimension < 0 ? *dataset.instance->group
-                         : owner.get_topology().GetGroup(static_cast<uint32_t>(dimension),
-                                                         owner.get_job_rank());
+                         : m_topology.GetGroup(static_cast<uint32_t>(dimension), m_jobRank);
 }
 
 StreamLane
@@ -66,37 +66,7 @@ StreamBaseline::is_enabled() const
     {
         return dataset.instance->group->ranks.size() > 1;
     }
-    return owner.get_topology().GetSize(static_cast<uint32_t>(phase.dimension)) > 1;
-}
-
-void
-StreamBaseline::init()
-{
-    initialized = true;
-    phaseStart = owner.Now();
-    const uint32_t phase = steps_finished - 1;
-    const auto& description = my_current_phase();
-    auto& instance = *dataset.instance;
-    if (!dataset.begun)
-    {
-        dataset.begun = true;
-        CollectiveLedger::Begin(instance, phaseStart);
-    }
-    m_part = &owner.get_ledger().GetPart(instance, chunk, phase, owner.get_job_rank(), phaseStart);
-    const uint32_t index =
-        description.dimension < 0
-            ? owner.get_index_in_group(*instance.group)
-            : owner.get_topology().GetCoordinate(static_cast<uint32_t>(description.dimension),
-                                                 owner.get_job_rank());
-    MessageInfo info;
-    info.collective = static_cast<uint32_t>(instance.id);
-    info.collectiveKey = instance.key;
-    info.purpose = TrafficPurpose(instance.request.op, instance.group->kind);
-    algorithm =
-        m_part->plan->CreateRank(index, owner.get_network(), m_part->tagBase, info, [this]() {
-            owner.notify_phase_finished(*this);
-        });
-    algorithm->Start();
+    return m_topology.GetSize(static_cast<uint32_t>(phase.dimension)) > 1;
 }
 
 std::string

@@ -16,8 +16,6 @@
 namespace AstraSim
 {
 
-class Sys;
-
 /// The streams (chunks) of one collective on one rank; ends with the last of them.
 struct DataSet
 {
@@ -31,22 +29,24 @@ struct DataSet
  * @ingroup astra-frontend
  * @brief One chunk of a collective on one rank, on its way through its phases.
  *
- * A stream waits in the queue of its phase (active_Streams) until its turn comes; init() then
- * starts the phase's algorithm.
+ * A stream waits in the queue of its phase (active_Streams) until its turn comes; Sys then starts
+ * the phase's algorithm.
  */
 class StreamBaseline
 {
   public:
-    StreamBaseline(Sys& owner, DataSet& dataset, uint32_t chunk, int64_t priority);
+    /// @param topology of the job; borrowed @param jobRank the rank
+    StreamBaseline(const LogicalTopology& topology,
+                   uint32_t jobRank,
+                   DataSet& dataset,
+                   uint32_t chunk,
+                   int64_t priority);
 
     /// @return how many phases have not begun
     uint32_t phases_to_go() const;
 
     /// @return the phase it is in; valid while current_queue_id is not negative
     const CollectivePhase& my_current_phase() const;
-
-    /// Start the algorithm of the current phase. Called by the scheduler, once per phase.
-    void init();
 
     /// Enter the next phase; it has to wait for its turn again.
     void enter_next_phase(TimePs now);
@@ -69,7 +69,6 @@ class StreamBaseline
     /// @return its name and its wait, in words
     std::string describe_wait() const;
 
-    Sys& owner;
     DataSet& dataset;
     uint32_t chunk;
     int64_t priority;           ///< the larger goes first
@@ -80,7 +79,8 @@ class StreamBaseline
     std::unique_ptr<RankCollective> algorithm;
 
   private:
-    const CollectiveInstance::Part* m_part{nullptr}; ///< of the current phase
+    const LogicalTopology& m_topology;
+    uint32_t m_jobRank;
 };
 
 } // namespace AstraSim

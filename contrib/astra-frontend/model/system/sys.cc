@@ -3,6 +3,8 @@
  */
 #include "sys.h"
 
+#include "collectives/model/collective/traffic-purpose.h"
+
 #include "ns3/clock-range.h"
 #include "ns3/input-error.h"
 
@@ -10,6 +12,7 @@
 #include <boost/random/normal_distribution.hpp>
 #include <cmath>
 #include <random>
+#include <utility>
 
 namespace AstraSim
 {
@@ -48,7 +51,10 @@ Sys::Sys(const JobContext& context, uint32_t jobRank, RankNetwork& network)
       m_jobRank(jobRank),
       m_slowness(DrawSlowness(*context.config, get_rank())),
       m_memoryBus(context.config->memoryBus),
-      m_scheduler(network, context.ledger->GetStreamOrder(), context.planner->GetQueueThreshold())
+      m_scheduler(network,
+                  context.ledger->GetStreamOrder(),
+                  context.planner->GetQueueThreshold(),
+                  [this](StreamBaseline& stream) { StartPhase(stream); })
 {
 }
 
@@ -137,7 +143,8 @@ Sys::generate_collective(const CommGroup& group,
     for (uint32_t chunk = 0; chunk < instance.schedule.chunks; ++chunk)
     {
         ++m_streamCount;
-        proceed_to_next_vnet_baseline(new StreamBaseline(*this, *dataset, chunk, priority));
+        proceed_to_next_vnet_baseline(
+            new StreamBaseline(get_topology(), m_jobRank, *dataset, chunk, priority));
     }
     return id;
 }
@@ -203,6 +210,35 @@ Sys::proceed_to_next_vnet_baseline(StreamBaseline* stream)
         m_scheduler.notify_stream_removed(previousQueue);
     }
     EndStream(stream);
+}
+
+void
+Sys::StartPhase(StreamBaseline& stream)
+{
+    stream.initialized = true;
+    stream.phaseStart = Now();
+    const int dimension = stream.my_current_phase().dimension;
+    auto& instance = *stream.dataset.instance;
+    if (!std::exchange(stream.dataset.begun, true))
+    {
+        CollectiveLedger::Begin(instance, stream.phaseStart);
+    }
+    const auto& part = get_ledger().GetPart(instance,
+                                            stream.chunk,
+                                            stream.steps_finished - 1,
+                                            m_jobRank,
+                                            stream.phaseStart);
+    const uint32_t index =
+        dimension < 0 ? get_index_in_group(*instance.group)
+                      : get_topology().GetCoordinate(static_cast<uint32_t>(dimension), m_jobRank);
+    MessageInfo info;
+    info.collective = static_cast<uint32_t>(instance.id);
+    info.collectiveKey = instance.key;
+    info.purpose = TrafficPurpose(instance.request.op, instance.group->kind);
+    stream.algorithm = part.plan->CreateRank(index, m_network, part.tagBase, info, [this, &stream] {
+        notify_phase_finished(stream);
+    });
+    stream.algorithm->Start();
 }
 
 void

@@ -229,6 +229,8 @@ class Sys
     static void EndAlone(void* done);
     static void MessageSent(void* message);
     static void MessageReceived(void* message);
+    /// Start the algorithm of a stream's phase; it is its turn.
+    void StartPhase(StreamBaseline& stream);
     void EndStream(StreamBaseline* stream);
 
     const JobContext& m_context;
