@@ -25,7 +25,12 @@ namespace AstraSim
 //
 // A graph with a StepOrder goes another way from Begin() on: BeginSteps() takes the next steps of a
 // sequence, CarryOut() sends a step's message and asks for its counterpart, which takes the memory
-// bus when it has come; then GoOnAfter() begins the steps that waited for this one.
+// bus when it has come; then GoOnAfter() begins the steps that waited for this one. Steps are no
+// lanes with needs: a message of a step needs as many earlier steps of its sequence as have ended
+// in any order, on whichever lanes, while GetNeeds() counts the messages of one lane. A step asks
+// for its counterpart only when it has begun, so that data which comes early takes the shared bus
+// late, and a rank does not wait for acknowledgements. Lanes would need a second kind of need, of
+// window and of end: more than the six functions of steps below and RankSteps.
 
 namespace
 {
