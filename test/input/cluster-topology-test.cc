@@ -236,18 +236,21 @@ TEST(ClusterTopology, NvSwitchesJoinAllGpusOfAServer)
     const std::string halves =
         "0 4 9Gbps 1us 0\n1 4 9Gbps 1us 0\n2 5 9Gbps 1us 0\n3 5 9Gbps 1us 0\n";
     EXPECT_EQ(Parse("7 2 2 1 8 H100\n4 5 6\n" + halves + tail).ServerCount(), 2U);
-    EXPECT_EQ(
-        ErrorOf("7 4 2 1 8 H100\n4 5 6\n" + halves + tail),
-        "t:1: GPUs 0 and 2 of server 0 meet in no NVSwitch; expected NVSwitches that join all 4 "
-        "GPUs of a server, or fewer GPUs per server in the first line");
+    EXPECT_EQ(ErrorOf("7 4 2 1 8 H100\n4 5 6\n" + halves + tail),
+              "t:1: GPUs 0 and 2 of server 0 are not joined by NVLinks; expected NVSwitches or "
+              "links that join all 4 "
+              "GPUs of a server, or fewer GPUs per server in the first line");
     // A link between the NVSwitches joins them, and so does a GPU that both have.
     EXPECT_TRUE(
         Parse("7 4 2 1 9 H100\n4 5 6\n" + halves + tail + "4 5 9Gbps 1us 0\n").ShareNvLink(0, 3));
     EXPECT_TRUE(
         Parse("7 4 2 1 9 H100\n4 5 6\n" + halves + tail + "0 5 9Gbps 1us 0\n").ShareNvLink(0, 3));
+    // So does a link between two GPUs.
+    EXPECT_EQ(Parse("7 4 2 1 9 H100\n4 5 6\n" + halves + tail + "1 2 9Gbps 1us 0\n").ServerCount(),
+              1U);
     // One GPU has no NVLink.
     EXPECT_THAT(ErrorOf("7 4 2 1 7 H100\n4 5 6\n" + halves.substr(0, halves.find("3 5")) + tail),
-                testing::HasSubstr("meet in no NVSwitch"));
+                testing::HasSubstr("are not joined by NVLinks"));
 }
 
 TEST(ClusterTopology, RailsThatMeetInLinksBetweenGpusAloneAreAWarning)

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -361,15 +362,16 @@ class TopologyFile
             return node;
         };
         std::vector<bool> hasNvSwitches(m_topology.ServerCount());
-        for (uint32_t node = 0; node < m_topology.nodeCount; ++node)
+        for (const ClusterTopology::Link& link : m_topology.links)
         {
-            if (m_topology.Is(node, NodeKind::NvSwitch) &&
-                m_topology.ServerOfNvSwitch(node) != UINT32_MAX)
+            const auto a = FindServer(link.a);
+            if (a && a == FindServer(link.b))
             {
-                hasNvSwitches[m_topology.ServerOfNvSwitch(node)] = true;
-                for (const ClusterTopology::Port& port : m_topology.Ports(node))
+                domain[rootOf(link.a)] = rootOf(link.b);
+                if (m_topology.Is(link.a, NodeKind::NvSwitch) ||
+                    m_topology.Is(link.b, NodeKind::NvSwitch))
                 {
-                    domain[rootOf(port.peer)] = rootOf(node);
+                    hasNvSwitches[*a] = true;
                 }
             }
         }
@@ -382,11 +384,23 @@ class TopologyFile
             {
                 FailAt(1,
                        "GPUs " + std::to_string(first) + " and " + std::to_string(node) +
-                           " of server " + std::to_string(server) + " meet in no NVSwitch",
-                       "NVSwitches that join all " + std::to_string(m_topology.gpusPerServer) +
+                           " of server " + std::to_string(server) + " are not joined by NVLinks",
+                       "NVSwitches or links that join all " +
+                           std::to_string(m_topology.gpusPerServer) +
                            " GPUs of a server, or fewer GPUs per server in the first line");
             }
         }
+    }
+
+    /// @return the server of a GPU or an NVSwitch; nothing for other nodes
+    std::optional<uint32_t> FindServer(uint32_t node) const
+    {
+        const uint32_t host = m_topology.HostIndexOf(node);
+        const uint32_t server = host != UINT32_MAX ? m_topology.Server(host)
+                                : m_topology.Is(node, NodeKind::NvSwitch)
+                                    ? m_topology.ServerOfNvSwitch(node)
+                                    : UINT32_MAX;
+        return server == UINT32_MAX ? std::nullopt : std::optional(server);
     }
 
     /// @return whether some GPUs are linked to each other
