@@ -45,3 +45,4 @@ def test_rings_end_as_without_it(tmp_path, fabrics, name, operation, tp, network
     assert merged_ends == pytest.approx(ends, rel=0.03)
     assert merged_carried == pytest.approx(carried, rel=3e-4), "fewer frames are not full"
     assert merged["options"]["nccl_environment"]["AS_RING_STEPS_PER_MESSAGE"] == "16"
+    assert any("approximate" in line for line in merged["warnings"]) and whole["warnings"] == []

@@ -20,7 +20,6 @@
 #include "ns3/fabric-monitors.h"
 #include "ns3/flow-runner.h"
 #include "ns3/input-error.h"
-#include "ns3/legible.h"
 #include "ns3/links-writer.h"
 #include "ns3/qbb-pcap-helper.h"
 #include "ns3/qbb-simulator-impl.h"
@@ -407,8 +406,13 @@ FlowsRun::WarnOfTrouble(const FabricTotals& totals)
     std::vector<std::string> lines = m_fabric->DescribeTrouble(
         totals,
         isDone ? m_runner->LastFinishPs() : Simulator::Now().GetTimeStep());
-    GetRecord().Set("warnings", lines);
+    if (isDone)
+    {
+        const std::vector<std::string> watched = m_fabric->GetPfcWatchdog().Describe(10);
+        lines.insert(lines.end(), watched.begin(), watched.end());
+    }
     m_console.Warn(lines);
+    GetRecord().Set("warnings", m_console.GetWarnings());
 }
 
 int
@@ -450,10 +454,6 @@ FlowsRun::Report()
     if (const auto cause = WhyUnfinished())
     {
         return ReportUnfinished(*cause);
-    }
-    for (const std::string& line : m_fabric->GetPfcWatchdog().Describe(10))
-    {
-        std::cerr << "warning: " << ns3::Legible(line) << "\n";
     }
     if (!totals.ConservesPayload())
     {

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <iostream>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -55,7 +54,12 @@ class RunConsole
     {
         for (const std::string& warning : warnings)
         {
-            if (m_level <= LogLevel::Warning && m_printed.insert(warning).second)
+            if (std::find(m_warnings.begin(), m_warnings.end(), warning) != m_warnings.end())
+            {
+                continue;
+            }
+            m_warnings.push_back(warning);
+            if (m_level <= LogLevel::Warning)
             {
                 std::cerr << "warning: " << ns3::Legible(warning) << "\n";
             }
@@ -63,9 +67,15 @@ class RunConsole
         warnings.clear();
     }
 
+    /// @return all warnings so far, those that the level leaves out too, for the record of the run
+    const std::vector<std::string>& GetWarnings() const
+    {
+        return m_warnings;
+    }
+
   private:
     LogLevel m_level;
-    mutable std::set<std::string> m_printed; ///< warnings
+    mutable std::vector<std::string> m_warnings;
 };
 
 } // namespace AstraSim

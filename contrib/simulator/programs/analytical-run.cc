@@ -383,6 +383,7 @@ AnalyticalRun::Report()
     m_collectivesFile->Finish();
     const NetworkTotals totals = m_backend->GetTotals();
     GetRecord().SetOption("ranks_simulated", m_job->CountSimulated());
+    GetRecord().Set("warnings", m_console.GetWarnings());
     RunResults{m_backend->Now(), GetWallSeconds(), totals, m_job->Progress().collectivesDone, false}
         .WriteTo(GetRecord());
     if (!m_job->Finished())

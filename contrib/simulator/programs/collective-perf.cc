@@ -91,7 +91,7 @@ class CollectivePerf : public RunDriver
     void StartSimulation();
     /// Reuse does not pay: begin without it.
     void BeginAnew();
-    void RecordResults(const std::vector<std::string>& trouble);
+    void RecordResults();
     void PrintDevices() const;
     void PointDone(const CollectiveTestResult& result);
     void PrintRow(std::size_t row);
@@ -435,7 +435,7 @@ CollectivePerf::CheckRanks() const
 }
 
 void
-CollectivePerf::RecordResults(const std::vector<std::string>& trouble)
+CollectivePerf::RecordResults()
 {
     SimulationBackend& backend = m_network->GetBackend();
     RunResults{backend.Now(),
@@ -443,7 +443,7 @@ CollectivePerf::RecordResults(const std::vector<std::string>& trouble)
                backend.GetTotals(),
                m_job->Progress().collectivesDone}
         .WriteTo(GetRecord());
-    GetRecord().Set("warnings", trouble);
+    GetRecord().Set("warnings", m_console.GetWarnings());
     if (FastForwardBackend* forward = m_network->GetForward())
     {
         RecordReuse(GetRecord(), *forward, m_options.run);
@@ -456,15 +456,15 @@ CollectivePerf::Report()
     m_network->GetBackend().Finish();
     std::vector<std::string> trouble =
         m_network->GetBackend().Describe(GetWallSeconds(), 0).trouble;
-    if (HasRecord())
-    {
-        RecordResults(trouble);
-    }
     m_console.Warn(trouble);
     if (FastForwardBackend* forward = m_network->GetForward())
     {
         std::vector<std::string> warnings = forward->TakeWarnings();
         m_console.Warn(warnings);
+    }
+    if (HasRecord())
+    {
+        RecordResults();
     }
     if (!m_job->Finished())
     {

@@ -14,7 +14,6 @@
 #include "simulator/run/workload-threads.h"
 
 #include "ns3/fabric-monitors.h"
-#include "ns3/legible.h"
 #include "ns3/link-changes.h"
 
 #include <algorithm>
@@ -456,11 +455,13 @@ SimulationRun::Report()
     RecordResults();
     const NetworkDescription network = Backend().Describe(GetWallSeconds(), MAX_WARNINGS);
     std::vector<std::string> trouble = network.trouble;
-    std::vector<std::string> recorded = m_jobs->GetWarnings();
-    recorded.insert(recorded.end(), trouble.begin(), trouble.end());
-    GetRecord().Set("warnings", recorded);
-    RecordOutages(GetRecord(), network.outages, KnowsPackets());
+    if (m_jobs->AllFinished())
+    {
+        trouble.insert(trouble.end(), network.obstacles.begin(), network.obstacles.end());
+    }
     m_console.Warn(trouble);
+    GetRecord().Set("warnings", m_console.GetWarnings());
+    RecordOutages(GetRecord(), network.outages, KnowsPackets());
     if (m_check)
     {
         m_check->Finish(m_jobs->AllFinished());
@@ -477,10 +478,6 @@ SimulationRun::Report()
         return ReportUnfinished();
     }
     EndRecord("finished");
-    for (const std::string& line : network.obstacles)
-    {
-        std::cerr << "warning: " << ns3::Legible(line) << "\n";
-    }
     m_console.Say(m_jobs->GetSummary().Table());
     m_console.Say(m_jobs->DescribeResults());
     SayVerdict();

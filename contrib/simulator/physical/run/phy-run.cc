@@ -349,6 +349,7 @@ PhyRun::ReportIterations()
     m_console.Say(files->Finish(chosen, m_inputs.GetTopology(), true));
     table.Write(chosen, m_inputs.GetWorkload(), GetDirectory().Path("iterations.csv"));
     RecordResults(chosen, clocks);
+    GetRecord().Set("warnings", m_console.GetWarnings());
     EndRecord("finished");
     m_console.Say(fmt::format("finished at {:.3f} us; {} flows over {}\nresults in {}\n",
                               static_cast<double>(chosen.GetFinishTime()) / 1e6,
