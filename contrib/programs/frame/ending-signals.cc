@@ -3,6 +3,8 @@
  */
 #include "ending-signals.h"
 
+#include <cstring>
+
 namespace AstraSim
 {
 
