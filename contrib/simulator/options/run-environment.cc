@@ -193,9 +193,9 @@ RunEnvironment::Read(const NcclOptions::Lookup& lookup)
     if (environment.nccl.ringSteps > 1)
     {
         environment.warnings.push_back(
-            fmt::format("approximate with AS_RING_STEPS_PER_MESSAGE={}: rings that bandwidth holds "
-                        "end within about 0.5% of their time, those that latency holds within "
-                        "about 3%; run the same without it, to see by how much",
+            fmt::format("approximate with AS_RING_STEPS_PER_MESSAGE={}: rings may end some per "
+                        "cent of their time off, those that share uplinks more than others; run "
+                        "the same without it, to see by how much",
                         environment.nccl.ringSteps));
     }
     WarnOfUnknown(known, environment.warnings);
