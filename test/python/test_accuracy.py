@@ -32,6 +32,13 @@ from clustersim_lab.accuracy import (
 SHORT = ("allreduce_1x8xA100_azure_ndv4", "alltoall_1x8xB200_vultr", "allreduce_2x8xB200_ib_vultr",
          "allreduce_16x8xH100_small_nccl1469")
 SHORT_BYTES = 4 << 20
+# Together they have every algorithm and protocol of the card.
+EACH_WAY = ("allgather_1x8xAscend910C_msmodeling", "allgather_1x16xAscend910C_msmodeling",
+            "allreduce_1x4xGH200_slingshot_aws1.13.0", "allreduce_1x8xH100_azure_ndv5", "allreduce_1x8xMI300X_amd",
+            "allreduce_2x8xH100_a3mega_tcpxo", "allreduce_2x8xH100_efa_p5", "allreduce_2x8xH100_ib_azure_ndv5",
+            "allreduce_2x8xH200_roce_dell", "alltoall_1x8xB200_vultr", "broadcast_1x8xH800",
+            "sendrecv_2x8xB200_ib_vultr")
+EACH_WAY_BYTES = 1 << 30
 
 
 def accuracy(*arguments):
@@ -214,6 +221,19 @@ def test_a_short_set_is_no_worse_than_the_card_says(tmp_path):
         # Run lab/accuracy.py --update when a model gets better; a model that gets worse must say why.
         assert row["mean now"] <= row["mean recorded"] + 0.02, f"{row['table']}, {row['band']}"
     assert (tmp_path / "plots" / f"{SHORT[0]}.svg").is_file()
+
+
+def test_the_card_has_the_times_of_today_for_each_algorithm_and_protocol(tmp_path):
+    patterns = [argument for name in EACH_WAY for argument in ("--tables", name)]
+    result = accuracy(*patterns, "--max-bytes", EACH_WAY_BYTES, "-o", tmp_path)
+    assert result.returncode == 0, result.stderr
+    ours = pd.read_csv(tmp_path / "accuracy.csv", keep_default_na=False)
+    recorded = card.read(CARD)
+    assert set(zip(ours["algorithm"], ours["protocol"])) == set(zip(recorded["algorithm"], recorded["protocol"]))
+    both = ours.merge(recorded, on=["table", "size"], suffixes=(" now", " recorded"))
+    assert len(both) == len(ours)
+    # Run lab/accuracy.py --update where it fails.
+    assert list(both["simulated us now"]) == pytest.approx(list(both["simulated us recorded"]), rel=1e-4)
 
 
 @pytest.fixture(scope="module")
