@@ -45,6 +45,14 @@ def accuracy(*arguments):
     return run_script([ROOT / "lab/accuracy.py", *map(str, arguments)], timeout=HANGS)
 
 
+def simulated(directory, names, most_bytes):
+    """@return the frame of accuracy.csv for these tables, up to a size"""
+    patterns = [argument for name in names for argument in ("--tables", name)]
+    result = accuracy(*patterns, "--max-bytes", most_bytes, "-o", directory)
+    assert result.returncode == 0, result.stderr
+    return pd.read_csv(directory / "accuracy.csv", keep_default_na=False)
+
+
 def a_table(tmp_path, rows, **fields):
     path = tmp_path / "t.csv"
     path.write_text("# machine: two\n# source: a test\nsize_bytes,time_us,busbw_GBps\n" +
@@ -205,10 +213,7 @@ def test_a_machine_becomes_a_topology_with_all_its_nics(tmp_path):
 
 
 def test_a_short_set_is_no_worse_than_the_card_says(tmp_path):
-    patterns = [argument for name in SHORT for argument in ("--tables", name)]
-    result = accuracy(*patterns, "--max-bytes", SHORT_BYTES, "-o", tmp_path)
-    assert result.returncode == 0, result.stderr
-    ours = pd.read_csv(tmp_path / "accuracy.csv", keep_default_na=False)
+    ours = simulated(tmp_path, SHORT, SHORT_BYTES)
     recorded = card.read(CARD)
     assert set(ours["table"]) == set(SHORT)
     recorded = recorded[recorded["table"].isin(SHORT) & (recorded["size"] <= SHORT_BYTES)]
@@ -224,10 +229,7 @@ def test_a_short_set_is_no_worse_than_the_card_says(tmp_path):
 
 
 def test_the_card_has_the_times_of_today_for_each_algorithm_and_protocol(tmp_path):
-    patterns = [argument for name in EACH_WAY for argument in ("--tables", name)]
-    result = accuracy(*patterns, "--max-bytes", EACH_WAY_BYTES, "-o", tmp_path)
-    assert result.returncode == 0, result.stderr
-    ours = pd.read_csv(tmp_path / "accuracy.csv", keep_default_na=False)
+    ours = simulated(tmp_path, EACH_WAY, EACH_WAY_BYTES)
     recorded = card.read(CARD)
     assert set(zip(ours["algorithm"], ours["protocol"])) == set(zip(recorded["algorithm"], recorded["protocol"]))
     both = ours.merge(recorded, on=["table", "size"], suffixes=(" now", " recorded"))
