@@ -337,6 +337,53 @@ MODELS = {
         30.7,
         (50 * 2 * 16 * 256 + 10 * 2 * 4 * 512) * 2,
     ),
+    "tiiuae/falcon-7b": Published(  # one head of keys and values, though the file names 71
+        dict(model_type="falcon", hidden_size=4544, num_hidden_layers=32, num_attention_heads=71, num_kv_heads=71,
+             multi_query=True, new_decoder_architecture=False, parallel_attn=True, bias=False, alibi=False,
+             vocab_size=65024),
+        6.92, 32 * 2 * 64 * 2,
+    ),
+    "tiiuae/falcon-11B": Published(
+        dict(model_type="falcon", hidden_size=4096, num_hidden_layers=60, num_attention_heads=32, num_kv_heads=8,
+             new_decoder_architecture=True, ff_factor=4, num_ln_in_parallel_attn=1, bias=False, vocab_size=65024,
+             **LOOSE),
+        11.1, 60 * 2 * 8 * 128 * 2,
+    ),
+    "bigcode/starcoder": Published(
+        dict(model_type="gpt_bigcode", n_embd=6144, n_layer=40, n_head=48, n_inner=24576, n_positions=8192,
+             multi_query=True, vocab_size=49152),
+        15.518, 40 * 2 * 128 * 2,
+    ),
+    "EleutherAI/gpt-neo-2.7B": Published(
+        dict(model_type="gpt_neo", hidden_size=2560, num_layers=32, num_heads=20, window_size=256,
+             attention_layers=["global", "local"] * 16, max_position_embeddings=2048, vocab_size=50257),
+        2.651, 32 * 2 * 20 * 128 * 2,
+    ),
+    "facebook/xglm-7.5B": Published(
+        dict(model_type="xglm", d_model=4096, num_layers=32, attention_heads=32, ffn_dim=16384, vocab_size=256008),
+        7.493, 32 * 2 * 32 * 128 * 2,
+    ),
+    "Salesforce/codegen-16B-mono": Published(
+        dict(model_type="codegen", n_embd=6144, n_layer=34, n_head=24, rotary_dim=64, n_positions=2048,
+             vocab_size=51200, activation_function="gelu_new", **LOOSE),
+        16.03, 34 * 2 * 24 * 256 * 2,
+    ),
+    "microsoft/bitnet-b1.58-2B-4T": Published(  # gated by the square of ReLU
+        shape("bitnet", 2560, 30, 20, 5, 6912, 128256, hidden_act="relu2", **TIED), 2.413, 30 * 2 * 5 * 128 * 2
+    ),
+    "openbmb/MiniCPM-2B": Published(  # whose class shares the embedding's weights
+        shape("minicpm", 2304, 40, 36, 36, 5760, 122753, scale_emb=12, dim_model_base=256), 2.725, 40 * 2 * 36 * 64 * 2
+    ),
+    "jhu-clsp/ettin-decoder-1b": Published(
+        dict(model_type="modernbert-decoder", hidden_size=1792, num_hidden_layers=28, num_attention_heads=28,
+             intermediate_size=3840, vocab_size=50368, local_attention=128, global_attn_every_n_layers=3),
+        1.028, 28 * 2 * 28 * 64 * 2,
+    ),
+    "Qwen/Qwen2-Audio-7B": Published(  # its class has the other sizes
+        dict(model_type="qwen2_audio", audio_config={"d_model": 1280},
+             text_config=dict(model_type="qwen2", intermediate_size=11008, vocab_size=156032)),
+        7.755, 32 * 2 * 32 * 128 * 2,
+    ),
     # Experts.
     "Qwen/Qwen3-Omni-30B-A3B-Instruct": Published(
         dict(
@@ -770,6 +817,11 @@ MODELS = {
         (60 * 2 * 4 * 128 + 57 * 128) * 2,
     ),
     # State spaces, linear attention and convolutions.
+    "MiniMaxAI/MiniMax-Text-01-hf": Published(
+        shape("minimax", 6144, 80, 64, 8, 9216, 200064, head_dim=128, num_local_experts=32, num_experts_per_tok=2,
+              layer_types=(["linear_attention"] * 7 + ["full_attention"]) * 10, block_size=256, **LOOSE),
+        456, 10 * 2 * 8 * 128 * 2, 45.9, 70 * 64 * 128**2 * 4,
+    ),
     "MiniMaxAI/MiniMax-M1-80k": Published(
         shape(
             "minimax_m1",

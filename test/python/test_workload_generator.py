@@ -185,6 +185,9 @@ def test_windows_count_in_the_work_of_their_layers_alone():
     (dict(model_type="minimax_m2", attn_type_list=[0] * 61), "attn_type_list is not of 62 layers"),
     (dict(model_type="starcoder2", mlp_type="gated"), 'mlp_type "gated" is not supported'),
     (dict(is_encoder_decoder=True), "is_encoder_decoder is true"),
+    (dict(total_ut_steps=4), '"total_ut_steps" is not a key that this program knows'),
+    (dict(sliding_window=[None, 1024] * 31), "sliding_window [null, 1024"),
+    (dict(model_type="jetmoe"), "experts of attention"),
 ])
 def test_a_key_that_changes_work_is_never_ignored(keys, message, tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({**GEMMA, **keys}))
@@ -204,6 +207,16 @@ def test_keys_without_effect_are_read_and_those_that_one_expects_to_count_are_to
     assert done.stderr == (f"{start}quantization_config has no effect: --dtype gives the type of matrix products "
                            "(weight_block_size, their scales)\n"
                            f"{start}use_future_switch has no effect: this program does not know it\n")
+
+
+@pytest.mark.parametrize("family, is_told", [("gemma3_text", False), ("Dream", False), ("swirl", True)])
+def test_a_family_that_counts_as_llama_s_is_told(family, is_told, tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps({**GEMMA, "model_type": family}))
+    told: list[str] = []
+    hugging_face.read(tmp_path / "config.json", told.append)
+    assert [line for line in told if "model_type" in line] == [
+        f'{tmp_path}/config.json: model_type "{family}" is not a family that this program knows: its layers count as '
+        "Llama's"] * is_told
 
 
 @pytest.mark.parametrize("flags, field, value", [

@@ -125,5 +125,5 @@ class LinearAttention(Mixer, frozen=True):
         heads = keys.need("num_attention_heads")
         keys.only("num_kv_heads_for_linear_attn", heads)
         dim = keys.get("head_dim", default=keys.need("hidden_size") // heads)
-        return cls(key_heads=heads, key_dim=dim, value_heads=heads, value_dim=dim, conv=0, chunk=256, scalars=0,
-                   has_delta=False)
+        return cls(key_heads=heads, key_dim=dim, value_heads=heads, value_dim=dim, conv=0,
+                   chunk=keys.get("block_size", default=256), scalars=0, has_delta=False)

@@ -14,16 +14,18 @@ from clustersim.workload.model import mixer as mixers
 from clustersim.workload.model.transformer import Model, SparseAttention
 from clustersim.workload.reading import hugging_face_hybrid, hugging_face_keys, hugging_face_layers, hugging_face_names
 
-OLD_GPT = {"gpt2", "gpt_neo", "gpt_neox", "gpt_bigcode", "opt", "gptj", "bloom", "phi", "mpt", "falcon", "starcoder2"}
+OLD_GPT = {"gpt2", "gpt_neo", "gpt_neox", "gpt_bigcode", "opt", "gptj", "bloom", "phi", "mpt", "falcon", "starcoder2",
+           "codegen", "xglm"}
 # The operators of this package do not carry out a layer of this kind.
 OTHER_KINDS = {**dict.fromkeys(("t5", "mt5", "umt5", "bart", "mbart", "pegasus", "marian", "m2m_100", "blenderbot",
                                 "whisper", "switch_transformers", "bert",
                                 "roberta", "deberta", "modernbert", "electra", "albert", "distilbert", "clip", "siglip",
                                 "vit", "wav2vec2"), "an encoder"),
                **dict.fromkeys(("xlstm", "recurrent_gemma"), "recurrent layers"),
-               "zamba": "layers that share their weights"}
+               "zamba": "layers that share their weights", "jetmoe": "experts of attention"}
 MOST_LAYERS, MOST = 10_000, 10_000_000  # of sizes
-UNGATED = {"relu2", "xielu"}  # activation functions of MLPs of two matrices
+UNGATED = {"relu2", "xielu"}  # activation functions of MLPs of two matrices, but for families that gate with one
+GATED = {"bitnet"}
 
 
 class _Config:
@@ -204,7 +206,7 @@ def _biases(config: _Config, kind: str, old: bool) -> dict[str, bool]:
 
 def _refuse_others(config: _Config, kind: str) -> None:
     for other, what in OTHER_KINDS.items():
-        if kind.startswith(other):
+        if kind.startswith(other) and not kind.endswith("decoder"):
             raise InputError(f"{config.path}: a {kind} model has {what}; expected a decoder-only transformer")
     if config.get("is_encoder_decoder") is True:
         raise InputError(f"{config.path}: is_encoder_decoder is true; expected a decoder-only transformer")
@@ -269,14 +271,13 @@ def _model(config: _Config, kind: str) -> Model:
     learned = config.get("n_positions", "max_position_embeddings", default=0)
     norms = config.get("use_qk_norm", "qk_layernorm", "qk_norm", default=kind.startswith(("qwen3", "gemma3", "gemma4")))
     gated = not old and kind not in hugging_face_hybrid.without_attention() and config.get("hidden_act",
-        "mlp_hidden_act") not in UNGATED
+        "mlp_hidden_act") not in (() if kind in GATED else UNGATED)
     known = dict(
         name=str(config.get("_name_or_path", default="") or kind
                  or pathlib.Path(config.path).stem).rstrip("/").split("/")[-1],
         layers=layers, hidden=hidden, ffn=ffn, vocabulary=config.need("vocab_size"),
-        positions=learned if kind in ("gpt2", "opt", "gpt_neo") or config.get("learned_pos_emb", default=kind == "mpt")
-        and not
-        config.get("alibi") else 0,
+        positions=learned if kind in ("gpt2", "opt", "gpt_neo", "gpt_bigcode")
+        or config.get("learned_pos_emb", default=kind == "mpt") and not config.get("alibi") else 0,
         gated=gated, norm="layer" if old else "rms",
         # Llama 4 norms queries and keys without weights.
         qk_norm=bool(norms) and not kind.startswith("llama4"),
@@ -313,6 +314,8 @@ def read(path: str | os.PathLike, tell: Callable[[str], None] = lambda line: Non
         _check_sizes(path, model.fields_by_name())
         _ask_for_idle_keys(config)
         config.check_all_known(tell)
+        if kind and not hugging_face_names.is_family(kind):
+            tell(f'{path}: model_type "{kind}" is not a family that this program knows: its layers count as Llama\'s')
         return model
     except pydantic.ValidationError as error:
         reason = error.errors()[0]

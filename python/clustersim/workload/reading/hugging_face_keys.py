@@ -47,6 +47,10 @@ WITHOUT_EFFECT = set("""
     attn_temperature_len num_expert_groups load_balance_coeff use_grouped_mm use_rotary_pos_emb attention_method mla_scale_q_lora
     mla_scale_kv_lora moe_train_capacity_factor moe_drop_tokens norm_expert_weight need_fp32_gate att_impl_type yarn_only_types
     qkv_layernorm input_layernorm sandwich_norm use_sandwich_norm output_multiplier_scale num_dense_experts
+    ff_factor num_ln_in_parallel_attn activation alibi glu max_attn_value local_attention num_media_embeds
+    perceiver_config pixel_shuffle_factor neftune_noise_alpha is_composition lm_head
+    pad_vocab_size_multiple d_inner ssm_cfg fused_add_norm use_conv_bias attn_type early_exit_threshold attention_heads
+    decoder_bias scale_embedding
     """.split())
 # Families of such keys.
 PATTERNS = [re.compile(pattern) for pattern in (
@@ -54,7 +58,9 @@ PATTERNS = [re.compile(pattern) for pattern in (
     r"partial_rotary_factor",
     r"summary_.*", r"output_.*", r".*_initializer_range", r".*_theta", r".*_eps(ilon)?", r".*_std", r".*_multipliers?",
     r".*_scaling_factor",
-    r".*_coef(ficient)?", r".*_dtype", r"(moe_)?router_.*", r"mtp_.*", r"mup_.*", r"activation_.*", r"time_step_.*",
+    r".*_coef(f|ficient)?", r"(full|linear)_attn_(alpha|beta)_factor", r"mlp_(alpha|beta)_factor", r"vit_.*",
+    r"xdrope_.*", r"bskcn_.*", r".*_dtype", r"(moe_)?router_.*", r"mtp_.*", r"mup_.*", r"activation_.*",
+    r"time_step_.*",
     r"layernorm_.*", r".*_scale",
     r"(num_)?(image|video|audio|vision|img|im|mm|pixel)_.*", r"(bf|fp)(16|32)", r"(speech|vision)_lora",
     r"linear_allow_.*",
@@ -82,7 +88,7 @@ def is_without_effect(key: str) -> bool:
 # Parts of names of sizes.
 SIZE = re.compile(r"dim|size|width|rank|heads|layer|experts?|hidden|group|block|num_|n_|top_?k|freq|interval|pattern"
                   r"|ratio|period|kernel|window|chunk|stride"
-                  r"|conv|state|channels|depth|factor|share|index|idx|length|len$|mult")
+                  r"|conv|state|channels|depth|factor|share|index|idx|length|len$|mult|steps|loop|recur|repeat")
 
 
 def may_be_size(key: str, value: object) -> bool:

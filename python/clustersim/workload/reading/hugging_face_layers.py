@@ -120,6 +120,9 @@ def windows(config: mixer_classes.Keys, kind: str, layers: int, mixing: Sequence
     llama4 = kind.startswith("llama4")
     chunk = config.get("attention_chunk_size", default=8192 if llama4 else None)
     window = config.get("sliding_window", "window_size")
+    if window is not None and not isinstance(window, int):
+        raise InputError(f"{config.path}: sliding_window {json.dumps(window)[:40]} is not a number of tokens; expected "
+                         f"a whole number, or layer_types for the layers that have it")
     config.get("attention_types")  # GPT-Neo's attention_layers say the same
     config.get("global_attn_every_n_layers", "max_window_layers", "sliding_window_layers", "no_rope_layers",
                "no_rope_layer_interval", "hybrid_layer_pattern")
