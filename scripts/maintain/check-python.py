@@ -86,6 +86,7 @@ ROOMS = {
     "clustersim_lab/servers": {"clustersim", "clustersim/library", "clustersim/results", "clustersim/simulation",
                                "clustersim/workload/model", "clustersim/workload/serve", "clustersim_lab",
                                "clustersim_lab/outcomes"},
+    "clustersim_lab/rl_steps": {"clustersim", "clustersim/rl_step", "clustersim/simulation", "clustersim_lab"},
     "clustersim_lab/scenarios": {"clustersim", "clustersim/simulation", "clustersim/topology",
                                  "clustersim/topology/generator"},
     "clustersim_lab/box": {"clustersim", "clustersim/physical", "clustersim/simulation", "clustersim/topology"},

@@ -229,8 +229,8 @@ def find_phases(given: argparse.Namespace, model: "Model", outputs: Sequence[int
             Phase("weights", seconds, ranks, f"{crossing / 1e9:.1f} GB in {messages} messages", bytes=crossing)]
 
 
-def run(words: Sequence[str], description: str) -> None:
-    given = make_parser(description).parse_args(words)
+def find_step(given: argparse.Namespace) -> Table:
+    """Writes phases.csv and step.json, and the files of simulations. @return the table of phases"""
     _check(given)
     model = model_flags.find_model(given)
     count = given.prompts * given.samples
@@ -245,5 +245,10 @@ def run(words: Sequence[str], description: str) -> None:
         "step_s": _step(phases), "mean_tokens": tokens / count,
         "tokens_per_second_and_gpu": tokens / _step(phases) / max(phase.gpus for phase in phases),
         "phases": [dataclasses.asdict(phase) for phase in phases]}, indent=1) + "\n")
-    print(as_text(table))
-    print(f"written: {directory / 'phases.csv'}")
+    return table
+
+
+def run(words: Sequence[str], description: str) -> None:
+    given = make_parser(description).parse_args(words)
+    print(as_text(find_step(given)))
+    print(f"written: {pathlib.Path(given.output_dir) / 'phases.csv'}")
