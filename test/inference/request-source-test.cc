@@ -185,6 +185,28 @@ TEST(RequestTrace, ReadsMooncakesLines)
     EXPECT_FALSE(requests[0].ContentOf(81, 16)); // 1,300 tokens are 81 whole blocks
 }
 
+TEST(RequestTrace, HashesOf64BitsStayDifferent)
+{
+    const auto contents = [](const std::string& ids) {
+        std::vector<std::optional<uint64_t>> found;
+        const std::string line = "{\"timestamp\": 0, \"input_length\": 600, \"output_length\": 1, "
+                                 "\"hash_ids\": ";
+        for (const auto& request : Trace(line + ids + "}\n" + line + "[1, 4294967298]}\n"))
+        {
+            found.push_back(request.ContentOf(36, 16));
+        }
+        return found;
+    };
+    const auto same = contents("[1, 4294967298]");
+    EXPECT_EQ(same[0], same[1]);
+    for (const char* other : {"[1, 2]", "[1, 18446744073709551615]", "[1, 274877906945]"})
+    {
+        const auto different = contents(other);
+        EXPECT_TRUE(different[0]);
+        EXPECT_NE(different[0], different[1]);
+    }
+}
+
 TEST(RequestTrace, SaysWhatIsWrongInMooncakesLines)
 {
     const auto with = [](const std::string& ids) {
@@ -197,11 +219,68 @@ TEST(RequestTrace, SaysWhatIsWrongInMooncakesLines)
     EXPECT_THAT(ErrorOf("{\"timestamp\": 1, \"timestamp\": 2}\n"),
                 HasSubstr("trace.csv:1: this line is not a JSON object with each key once"));
     EXPECT_THAT(ErrorOf("{\"timestamp\": 1}\n"), HasSubstr("input_length is missing"));
-    EXPECT_THAT(ErrorOf("{\"timestamp\": -1}\n"), HasSubstr("timestamp is not valid"));
+    EXPECT_THAT(ErrorOf("{\"timestamp\": -1, \"input_length\": 9, \"output_length\": 1}\n"),
+                HasSubstr("timestamp is not valid"));
     EXPECT_THAT(ErrorOf(with("[1, 2, 3]")), HasSubstr("one number for each 512 tokens"));
     EXPECT_THAT(ErrorOf(with("[1, -2]")), HasSubstr("hash_ids are not whole numbers"));
     EXPECT_THAT(ErrorOf("{\"timestamp\": 1, \"input_length\": 0, \"output_length\": 1}\n"),
                 HasSubstr("trace.csv:1: none of its 1 requests has both a prompt and output"));
+}
+
+TEST(RequestTrace, TimesMayHaveAZoneOrCountFrom1970)
+{
+    const std::string header = "arrival_s,prompt_tokens,output_tokens\n";
+    const auto second = [&](const std::string& first, const std::string& other) {
+        return Trace(header + first + ",2,3\n" + other + ",2,3\n")[1].arrival;
+    };
+    const TimePs one = 1'000'000'000'000;
+    EXPECT_EQ(second("2024-05-10T00:00:00Z", "2024-05-10T00:00:01Z"), one);
+    EXPECT_EQ(second("2024-05-10 01:30:00.5+08:00", "2024-05-09 17:30:01.5Z"), one);
+    EXPECT_EQ(second("2024-05-10 20:00:00-0500", "2024-05-11 01:00:01"), one);
+    EXPECT_EQ(second("2024-05-10 20:00:00-05", "2024-05-11 01:00:01+00:00"), one);
+    EXPECT_EQ(second("1700000000.25", "1700000001.25"), one);
+    EXPECT_EQ(second("1700000001", "1700000000"), one); // earlier ones may come later
+    EXPECT_THAT(ErrorOf(header + "2024-05-10 00:00:00+8,2,3\n"), HasSubstr("time of arrival"));
+    EXPECT_THAT(ErrorOf(header + "2024-05-10 00:00:00+15:00,2,3\n"), HasSubstr("time of arrival"));
+    EXPECT_THAT(ErrorOf(header + "1700000000000,2,3\n"), HasSubstr("time of arrival"));
+    EXPECT_THAT(ErrorOf(header + "0,2,3\n1700000000,2,3\n"), HasSubstr("trace.csv:3"));
+    EXPECT_THAT(ErrorOf(header + "2024-05-10 00:00:00,2,3\n7,2,3\n"), HasSubstr("trace.csv:3"));
+    const std::string rest = ", \"input_length\": 9, \"output_length\": 2}\n";
+    const auto lines =
+        Trace("{\"timestamp\": 1700000000000" + rest + "{\"timestamp\": 1700000000250.5" + rest);
+    EXPECT_EQ(lines[1].arrival, 250'500'000'000);
+    EXPECT_THAT(ErrorOf("{\"timestamp\": 0" + rest + "{\"timestamp\": 1700000000000" + rest),
+                HasSubstr("trace.csv:2: timestamp is not valid"));
+}
+
+TEST(RequestTrace, LinesOfASessionFollowOneAnother)
+{
+    const auto line = [](const std::string& keys, int prompt, int output = 5) {
+        return "{" + keys + ", \"input_length\": " + std::to_string(prompt) +
+               ", \"output_length\": " + std::to_string(output) + "}\n";
+    };
+    const std::string a = "\"session_id\": \"a\", ";
+    const auto requests = Trace(
+        line(a + "\"timestamp\": 1000", 100) + line("\"timestamp\": 1000, \"session_id\": 7", 50) +
+        line(a + "\"delay\": 500", 200) + line(a + "\"timestamp\": 9000, \"priority\": 3", 300) +
+        line("\"timestamp\": 1001, \"session_id\": null", 9));
+    ASSERT_EQ(requests.size(), 5);
+    EXPECT_EQ(requests[0].session, 0U);
+    EXPECT_EQ(requests[0].think, 500'000'000'000);
+    EXPECT_EQ(requests[1].session, 1U);
+    EXPECT_EQ(requests[2].session, 0U);
+    EXPECT_EQ(requests[2].arrival, 0); // at the earliest
+    EXPECT_EQ(requests[2].ContentOf(5, 16), requests[0].ContentOf(5, 16));
+    EXPECT_FALSE(requests[3].session);
+    EXPECT_EQ(requests[4].arrival, 8'000'000'000'000);
+    EXPECT_EQ(requests[4].priority, 3);
+    EXPECT_THAT(ErrorOf(line(a + "\"delay\": 5", 9)), HasSubstr("timestamp is missing"));
+    EXPECT_THAT(ErrorOf(line("\"timestamp\": 0, \"delay\": 5", 9)),
+                HasSubstr("there is no session_id"));
+    const std::string first = line(a + "\"timestamp\": 0", 100);
+    EXPECT_THAT(ErrorOf(first + line(a + "\"delay\": -5", 200)), HasSubstr("delay is not valid"));
+    EXPECT_THAT(ErrorOf(first + line(a + "\"delay\": 5", 104)),
+                HasSubstr("trace.csv:2: input_length is less than the 105 tokens"));
 }
 
 TEST(RequestTrace, TurnsOfASessionBeginWithTheConversation)

@@ -16,8 +16,13 @@ namespace AstraSim
 
 /**
  * Read a trace of Mooncake (arXiv 2407.00079): a JSON object per line, with `timestamp` in
- * milliseconds, `input_length`, `output_length`, and `hash_ids`, which name the contents of the
- * prompt's parts of 512 tokens. ReadRequestTrace() uses it.
+ * milliseconds (from any origin, such as 1970), `input_length`, `output_length`, and `hash_ids`,
+ * which name the contents of the prompt's parts of 512 tokens. ReadRequestTrace() uses it.
+ *
+ * Lines with the same `session_id`, a text or a number, are turns of a conversation, as in Dynamo's
+ * traces: `input_length` is the whole prompt, and a turn comes `delay` milliseconds after the
+ * answer to the one before, which a line without `timestamp` needs. `priority` is that of a
+ * request.
  *
  * @param limit number of requests to keep
  * @param line number of the last line read

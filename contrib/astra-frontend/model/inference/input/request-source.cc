@@ -346,20 +346,89 @@ Digits(std::string_view text, std::size_t from, std::size_t digits)
     return value;
 }
 
+// The clock holds 106 days, so days count from just before the first one that is seen.
+constexpr int64_t DAYS_BEFORE = 5;
+constexpr int64_t MOST_DAYS = 100;
+
+/// @return picoseconds from the origin to @p ofDay on @p day, or nothing if that is too far
+std::optional<TimePs>
+OnDay(int64_t day, TimePs ofDay, std::optional<int64_t>& originDay)
+{
+    originDay = originDay.value_or(day < MOST_DAYS ? 0 : day - DAYS_BEFORE);
+    const int64_t days = day - *originDay;
+    if (days < 0 || days > MOST_DAYS)
+    {
+        return std::nullopt;
+    }
+    return 24 * 3600 * ns3::PS_PER_SECOND * days + ofDay;
+}
+
+/// @return the time that is @p text seconds after 1970 or another origin, or nothing if it is no
+/// number
+std::optional<TimePs>
+ParseSeconds(std::string_view text, std::optional<int64_t>& originDay)
+{
+    constexpr int64_t DAY = 24 * 3600;
+    constexpr std::size_t MOST_DIGITS = 11; // more are milliseconds since 1970
+    const std::string_view whole = text.substr(0, text.find('.'));
+    const auto count = ns3::ParseUnsigned(whole);
+    const auto plain = ns3::ParseScaled(text, ns3::PS_PER_SECOND);
+    if (plain && (!count || *count < MOST_DAYS * DAY))
+    {
+        return OnDay(0, *plain, originDay);
+    }
+    if (!count || whole.size() > MOST_DIGITS)
+    {
+        return std::nullopt;
+    }
+    const auto seconds = static_cast<int64_t>(*count);
+    const std::string ofDay =
+        std::to_string(seconds % DAY) + std::string(text.substr(whole.size()));
+    const auto picoseconds = ns3::ParseScaled(ofDay, ns3::PS_PER_SECOND);
+    return picoseconds ? OnDay(seconds / DAY, *picoseconds, originDay) : std::nullopt;
+}
+
+/// Take the time zone off the end of @p text. @return its minutes east of Greenwich; nothing if it
+/// is not a valid one
+std::optional<int>
+TakeZone(std::string_view& text)
+{
+    constexpr std::size_t DATE = 10;
+    if (text.ends_with('Z'))
+    {
+        text.remove_suffix(1);
+        return 0;
+    }
+    const auto sign = text.find_last_of("+-");
+    if (sign == std::string_view::npos || sign < DATE)
+    {
+        return 0;
+    }
+    const std::string_view zone = text.substr(sign + 1);
+    const bool hasColon = zone.size() == 5 && zone[2] == ':';
+    const auto hours = Digits(zone, 0, 2);
+    const auto minutes = zone.size() == 2 ? 0 : Digits(zone, hasColon ? 3 : 2, 2);
+    if (!hours || !minutes || *hours > 14 || *minutes > 59 ||
+        (zone.size() != 2 && zone.size() != 4 && !hasColon))
+    {
+        return std::nullopt;
+    }
+    const int east = *hours * 60 + *minutes;
+    const int value = text[sign] == '-' ? -east : east;
+    text = text.substr(0, sign);
+    return value;
+}
+
 } // namespace
 
 std::optional<TimePs>
 ParseArrival(std::string_view text, std::optional<int64_t>& originDay)
 {
-    if (const auto seconds = ns3::ParseScaled(text, ns3::PS_PER_SECOND))
+    if (const auto seconds = ParseSeconds(text, originDay))
     {
         return seconds;
     }
-    constexpr std::string_view ZONE = "+00:00";
-    if (text.ends_with(ZONE))
-    {
-        text.remove_suffix(ZONE.size());
-    }
+    const auto zone = TakeZone(text);
     if (text.size() < 19 || text[4] != '-' || text[7] != '-' ||
         (text[10] != ' ' && text[10] != 'T') || text[13] != ':' || text[16] != ':')
     {
@@ -371,7 +440,8 @@ ParseArrival(std::string_view text, std::optional<int64_t>& originDay)
     const auto hour = Digits(text, 11, 2);
     const auto minute = Digits(text, 14, 2);
     const auto seconds = ns3::ParseScaled(text.substr(17), ns3::PS_PER_SECOND);
-    if (!year || !month || !day || !hour || !minute || !seconds || *hour > 23 || *minute > 59)
+    if (!zone || !year || !month || !day || !hour || !minute || !seconds || *hour > 23 ||
+        *minute > 59 || *seconds >= 61 * ns3::PS_PER_SECOND)
     {
         return std::nullopt;
     }
@@ -382,18 +452,10 @@ ParseArrival(std::string_view text, std::optional<int64_t>& originDay)
     {
         return std::nullopt;
     }
-    // The clock holds 106 days, so days count from just before the first one that is seen.
-    constexpr int64_t EARLIER = 5;
-    constexpr int64_t LATEST = 100;
-    const int64_t dayNumber = std::chrono::sys_days{date}.time_since_epoch().count();
-    originDay = originDay.value_or(dayNumber - EARLIER);
-    const int64_t days = dayNumber - *originDay;
-    if (days < 0 || days > LATEST)
-    {
-        return std::nullopt;
-    }
-    const int64_t minutes = (days * 24 + *hour) * 60 + *minute;
-    return 60 * ns3::PS_PER_SECOND * minutes + *seconds;
+    const int64_t minutes = *hour * 60 + *minute - *zone;
+    return OnDay(std::chrono::sys_days{date}.time_since_epoch().count(),
+                 60 * ns3::PS_PER_SECOND * minutes + *seconds,
+                 originDay);
 }
 
 RequestTrace

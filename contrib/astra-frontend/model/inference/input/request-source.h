@@ -31,8 +31,7 @@ struct TraceColumns
  * of the same id begin with the same tokens. Requests with the same session_id are turns of a
  * conversation: each begins with the prompt and the output of the one before, and comes when that
  * has been answered, if not later. A file that begins with a brace has the lines of
- * Mooncake's traces (arXiv 2407.00079): JSON objects with timestamp in ms, input_length,
- * output_length, and hash_ids of the prompt's parts of 512 tokens.
+ * Mooncake's traces (arXiv 2407.00079), as ReadMooncakeTrace() says.
  *
  * Requests without a prompt or without output are counted and left out. The first of the others
  * arrives at 0, be it of this model or another.
@@ -50,8 +49,9 @@ RequestTrace ReadRequestTrace(std::istream& text,
                               const TraceColumns& columns = {});
 
 /**
- * @param text seconds, or a date and a time of day
- * @param originDay from which dates count; set by the first
+ * @param text seconds from any origin, or a date and a time of day, with or without a time zone
+ * @param originDay from which times count; set by the first. It is 0 for seconds of the first 100
+ * days, so those keep their origin.
  * @return picoseconds, or nothing if it is neither, or too far from the first
  */
 std::optional<TimePs> ParseArrival(std::string_view text, std::optional<int64_t>& originDay);
