@@ -655,6 +655,17 @@ def test_documents_that_share_a_sequence_do_not_attend_to_each_other():
     assert flops(document=256) == pytest.approx(flops() / 4)
 
 
+@pytest.mark.parametrize("name", ["llama4_scout", "gemma3_4b", "deepseek_v3.2", "deepseek_v4_flash",
+                                  "qwen3_next_80b_a3b"])
+def test_documents_of_a_sequence_are_as_much_work_as_sequences_of_their_own(name):
+    def flops(layer, **sizes):
+        plan = Parallelism(world_size=1, **sizes)
+        return sum(o.flops for o in operators.layer(catalogue.find(name), plan, layer))
+    for layer in range(4):
+        assert flops(layer, sequence=65536, document=16384) == pytest.approx(
+            flops(layer, sequence=16384, micro_batch=4, global_batch=4))
+
+
 def test_adapters_train_few_weights_and_freeze_the_others():
     model, rank = gpt(), 16
     plan, whole = (Parallelism(**LAYER, zero=1, adapters=chosen)

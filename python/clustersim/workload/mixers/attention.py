@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
 def attended(model: "Model", plan: "Parallelism", has_window: bool) -> float:
     """@return pairs of a token and one that it attends to in a sequence, which may hold several documents"""
-    document = plan.document or plan.sequence
-    return plan.sequence // document * model.attended(document, has_window)
+    return plan.documents * model.attended(plan.document_tokens, has_window)
 
 
 class AnyAttention(Mixer, frozen=True):
@@ -64,9 +63,9 @@ class AnyAttention(Mixer, frozen=True):
         yield from self.inward(model, plan)
         if model.sparse and model.indexer != "none":
             if model.indexer == "own":
-                yield from indexer.operators(model, plan, self.indexer_rank(model), plan.sequence)
+                yield from indexer.operators(model, plan, self.indexer_rank(model), plan.document_tokens)
             yield indexer.attention(model, plan, *self.chosen_dims(model),
-                                    model.attended_of(plan.sequence, model.sparse.top))
+                                    plan.documents * model.attended_of(plan.document_tokens, model.sparse.top))
         else:
             yield self.core(model, plan, kind.windowed)
         yield from self.outward(model, plan)

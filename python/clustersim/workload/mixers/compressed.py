@@ -46,24 +46,24 @@ class CompressedAttention(AnyAttention, frozen=True):
         return 0 if not ratio else 2 if ratio == self.indexed else 1
 
     def operators(self, model: "Model", plan: "Parallelism", kind: LayerKind) -> Iterator[Operator]:
-        h, tokens, dim, ratio, sequence = model.hidden, plan.tokens, model.head_dim, kind.variant, plan.sequence
+        h, tokens, dim, ratio, document = model.hidden, plan.tokens, model.head_dim, kind.variant, plan.document_tokens
         query, parts, sparse = self.query_width(model) // plan.tp, self._parts(ratio), indexer.sizes(model)
         yield norm("input_norm", model, plan.local_tokens)
         yield matmul("query_down", plan.local_tokens, self.q_rank, h, bias=self.q_rank, is_local=True, after_norm=True)
         yield matmul("query_up", tokens, query, self.q_rank)
         yield matmul("key_value_down", plan.local_tokens, dim, h, kept=0, is_local=True, after_norm=True,
                      keeps_norm=True)
-        pairs = model.attended_of(sequence, model.window)
+        pairs = model.attended_of(document, model.window)
         if ratio:
-            entries = max(sequence // ratio, 1)
+            entries = max(document // ratio, 1)
             yield matmul("compress", tokens, 2 * parts * dim, h, kept=ELEMENT * tokens * 2 * parts * dim)
             if ratio == self.indexed:
                 yield matmul("index_compress", tokens, (2 * parts - 1) * sparse.head_dim, h, kept=0)
                 yield from indexer.operators(model, plan, self.q_rank, entries)
                 pairs += ratio * model.attended_of(entries, min(sparse.top, entries))
             else:
-                pairs += sequence * entries / 2
-        yield indexer.attention(model, plan, dim, dim, pairs)
+                pairs += document * entries / 2
+        yield indexer.attention(model, plan, dim, dim, plan.documents * pairs)
         groups = max(self.output_groups // plan.tp, 1)
         yield matmul("output_down", tokens, self.output_rank, query // groups, groups)
         yield matmul("projection", tokens, h, groups * self.output_rank)

@@ -27,7 +27,7 @@ def parameters(model: "Model", q_rank: int) -> int:
 
 
 def operators(model: "Model", plan: "Parallelism", q_rank: int, entries: int) -> Iterator[Operator]:
-    """@return scores of a sequence's earlier entries for each token, of which the highest are chosen. Every rank of a
+    """@return scores of a document's earlier entries for each token, of which the highest are chosen. Every rank of a
     TP group computes them"""
     i, tokens = sizes(model), plan.tokens
     yield matmul("index_query", tokens, i.heads * i.head_dim, q_rank, kept=0)

@@ -100,6 +100,16 @@ class Parallelism:
         return self.zero >= 2 and self.pp == 1
 
     @property
+    def document_tokens(self) -> int:
+        """Tokens of a document: those that a token may attend to"""
+        return self.document or self.sequence
+
+    @property
+    def documents(self) -> int:
+        """Documents of a sequence"""
+        return self.sequence // self.document_tokens
+
+    @property
     def micro_batches(self) -> int:
         """Micro-batches of a replica in an iteration"""
         if self.global_batch:
