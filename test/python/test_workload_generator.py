@@ -66,9 +66,26 @@ def test_models_have_their_published_number_of_parameters(name):
 
 @pytest.mark.parametrize("written, name", [("Llama_70B", "llama3_70b"), ("llama-3-405B", "llama3_405b"),
                                            ("GPT-13B", "gpt_13b"),
-                                           ("DeepSeek_671B", "deepseek_v3"), ("Mixtral_8*7B", "mixtral_8x7b")])
+                                           ("DeepSeek_671B", "deepseek_v3"), ("Mixtral_8*7B", "mixtral_8x7b"),
+                                           ("meta-llama/Llama-3.1-8B-Instruct", "llama3_8b"),
+                                           ("meta-llama/Meta-Llama-3-70B", "llama3_70b"),
+                                           ("meta-llama/Llama-2-7b-chat-hf", "llama2_7b"),
+                                           ("mistralai/Mixtral-8x7B-Instruct-v0.1", "mixtral_8x7b"),
+                                           ("Qwen/Qwen3-30B-A3B-Instruct-2507", "qwen3_30b_a3b"),
+                                           ("google/gemma-3-27b-it", "gemma3_27b"),
+                                           ("deepseek-ai/DeepSeek-V3-0324", "deepseek_v3"),
+                                           ("deepseek-ai/DeepSeek-R1", "deepseek_v3"),
+                                           ("deepseek-ai/DeepSeek-V3.2-Exp", "deepseek_v3.2"),
+                                           ("moonshotai/Kimi-K2-Instruct", "kimi_k2"),
+                                           ("meta-llama/Llama-4-Scout-17B-16E-Instruct", "llama4_scout")])
 def test_models_are_found_by_what_others_call_them(written, name):
     assert catalogue.find(written).name == name
+
+
+def test_models_of_other_sizes_are_not_taken_for_those_of_the_catalogue():
+    for name in ("Qwen/Qwen3-32B-FP8", "meta-llama/Llama-3.2-8B", "deepseek-ai/DeepSeek-R1-Distill-Llama-70B",
+                 "google/gemma-3-27b-it-qat", "org/", "7/8"):
+        assert not catalogue.has(name)
 
 
 def test_active_parameters_are_those_that_the_authors_name():
@@ -664,6 +681,16 @@ def test_documents_of_a_sequence_are_as_much_work_as_sequences_of_their_own(name
     for layer in range(4):
         assert flops(layer, sequence=65536, document=16384) == pytest.approx(
             flops(layer, sequence=16384, micro_batch=4, global_batch=4))
+
+
+@pytest.mark.parametrize("name", ["deepseek_v3.2", "nemotron_3_nano", "deepseek_v3"])
+@pytest.mark.parametrize("cut", [dict(tp=4, sequence_parallel=True), dict(cp=2, pp=2, virtual=2), dict(ep=8, zero=2),
+                                 dict(pp=4, schedule="dualpipe"), dict(redundant_experts=8, ep=8)])
+def test_operations_of_an_iteration_do_not_depend_on_how_a_model_is_cut(name, cut):
+    def flops(**sizes):
+        plan = Parallelism(world_size=32, sequence=4096, global_batch=256, **sizes)
+        return megatron.Iteration(catalogue.find(name), plan, H100).flops()
+    assert flops(**cut) == pytest.approx(flops(), rel=1e-9)
 
 
 def test_adapters_train_few_weights_and_freeze_the_others():

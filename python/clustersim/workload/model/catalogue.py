@@ -17,7 +17,9 @@ OTHER_NAMES = {
     "moe": "mixtral_8x7b",
     "deepseek_671b": "deepseek_v3", "deepseek_236b": "deepseek_v2", "deepseek_16b": "deepseek_v2_lite",
     "deepseek": "deepseek_v3", "deepseek671": "deepseek_v3", "deepseek236": "deepseek_v2",
-    "deepseek16": "deepseek_v2_lite",
+    "deepseek16": "deepseek_v2_lite", "deepseek_r1": "deepseek_v3", "deepseek_v3.1": "deepseek_v3",
+    "llama4_scout_17b_16e": "llama4_scout", "llama4_maverick_17b_128e": "llama4_maverick", "glm_4.6": "glm_4.5",
+    "moonlight_16b_a3b": "moonlight_16b", "bloom": "bloom_176b",
     "13": "gpt_13b", "22": "gpt_22b", "175": "gpt_175b", "7": "llama_7b", "65": "llama_65b", "405": "llama3_405b",
 }
 
@@ -28,14 +30,21 @@ def entries() -> dict[str, dict[str, Any]]:
     return yaml.safe_load((pathlib.Path(__file__).parent / "models.yaml").read_text())
 
 
+# Ends of Hugging Face's names that change no size.
+VARIANT = re.compile(r"_(instruct|it|chat|base|hf|pt|exp|thinking|v0\.\d|\d{4})$")
+
+
 def _spelt(name: str) -> str:
-    word = re.sub(r"[\s\-]+", "_", name.strip().lower())
+    word = re.sub(r"[\s\-]+", "_", name.strip().lower().rpartition("/")[2]).removeprefix("meta_")
     word = re.sub(r"_?llama_([234])", r"llama\1", word)
+    word = re.sub(r"^gemma_([23])", r"gemma\1", word)
     return re.sub(r"llama3\.[13]_(8b|70b|405b)", r"llama3_\1", word)  # the same sizes
 
 
 def _known_as(name: str) -> str:
     word = _spelt(name)
+    while word not in entries() and word not in OTHER_NAMES and VARIANT.search(word):
+        word = VARIANT.sub("", word)
     return OTHER_NAMES.get(word, word)
 
 
@@ -45,7 +54,7 @@ def has(name: str) -> bool:
 
 
 def find(name: str) -> "Model":
-    """@return the Model called `name`, in any case, with blanks, hyphens or underscores"""
+    """@return the Model called `name`, here or at Hugging Face, in any case, with blanks, hyphens or underscores"""
     word = _known_as(name)
     if word not in entries():
         raise InputError(f'"{name}" is not a model of the catalogue; expected one of --list_models, or --config'

@@ -136,6 +136,12 @@ class Parallelism:
         """Of the inputs of products that a rank keeps."""
         return self.tokens if self.keeping.gathered_inputs else self.local_tokens
 
+    def uncut(self) -> "Parallelism":
+        """@return the plan of one GPU that computes the same micro-batches, with equal experts"""
+        return dataclasses.replace(self, world_size=1, tp=1, pp=1, virtual=1, ep=1, cp=1, etp=0, copies=1,
+                                   sequence_parallel=False, split=pipeline.Split(), schedule=schedules.USUAL,
+                                   redundant_experts=0, exchange=self.exchange.evened())
+
     def stage_layers(self, layers: int) -> list[int]:
         """@return layers of each stage; if they do not divide, the last stages, which have the head, get fewer"""
         return [sum(len(place.layers) for place in pipeline.places(self, layers)[stage::self.pp])

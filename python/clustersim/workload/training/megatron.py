@@ -81,15 +81,13 @@ class Iteration:
         return [again for number, row in enumerate(rows) for again in rows[number - row.again:number]]
 
     def flops(self) -> float:
-        """@return floating-point operations of an iteration on all GPUs, without recomputation. Ranks share experts'
-        tokens, of which the fullest has most"""
-        total, mean = 0.0, dataclasses.replace(self.plan, exchange=self.plan.exchange.evened())
-        for stage in range(self.plan.pp):
-            layers, ends = memory.stage_operators(self.model, mean, stage)
-            for operator in [o for layer in layers for o in layer] + ends:
-                total += operator.flops * (3 if adapters.is_trained(self.plan, operator) or operator.kind != "matmul"
-                                           else 2)
-        return total * self.chunk_batches * self.plan.tp * self.plan.replicas
+        """@return floating-point operations of an iteration on all GPUs: the model's, without recomputation and what
+        ranks compute in common. Ranks share experts' tokens, of which the fullest has most"""
+        whole, total = self.plan.uncut(), 0.0
+        layers, ends = memory.stage_operators(self.model, whole, 0)
+        for operator in [o for layer in layers for o in layer] + ends:
+            total += operator.flops * (3 if adapters.is_trained(whole, operator) or operator.kind != "matmul" else 2)
+        return total * self.plan.micro_batches * self.plan.dp
 
     def blocks(self, stage: int) -> "list[list[tuple[int | None, Sequence[Row]]]]":
         """@return for each chunk of pipeline stage `stage` (layer, its rows), with None for the embedding and the head;
