@@ -120,6 +120,7 @@ def test_long_tails_keep_gpus_waiting(tmp_path):
     (["--gpus", 8, "--train_batch", 30], "--train_batch 30 does not divide 8 x 8 rollouts"),
     (["--gpus", 8, "--prompt_tokens", 2000], "leaves no room for a rollout"),
     (["--gpus", 8, "--output_tokens", "normal 5"], "is not a distribution; expected N"),
+    (["--gpus", 8, "--output_tokens", "uniform 100 10"], '"uniform 100 10" is not a distribution'),
     (["--gpus", 8, "--train_tp", 3], "expected"), (["--gpus", 0], "--gpus is 0; expected at least 1"),
     (["--gpus", 8, "--nic", "fast"], '--nic "fast" is not a rate'),
     (["--gpus", 8, "--rollout_tp", 3], "expected"),

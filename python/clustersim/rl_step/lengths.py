@@ -27,7 +27,8 @@ def draw(text: str, count: int, most: int, seed: int) -> list[int]:
     except ValueError:
         numbers = []
     wanted = {"fixed": 1, "uniform": 2, "exponential": 1, "lognormal": 2}.get(kind)
-    if len(numbers) != wanted or not all(1 <= number <= 1 << 24 for number in numbers):
+    is_backward = kind == "uniform" and numbers != sorted(numbers)
+    if len(numbers) != wanted or not all(1 <= number <= 1 << 24 for number in numbers) or is_backward:
         raise InputError(f'--output_tokens "{text}" is not a distribution; expected {FORMS}, of 1 to {1 << 24} tokens')
     random_ = random.Random(seed)
     drawn = (numbers[0] if kind == "fixed" else _draw(kind, numbers, random_) for _ in range(count))
