@@ -147,7 +147,7 @@ TEST(IdleMachine, ARingTakesItsBytesOverTheNics)
 TEST(IdleMachine, GroupsAreCutAsTheirAlgorithmsGrow)
 {
     using Growth = CollectiveAlgorithm::Growth;
-    constexpr uint32_t RANKS = 8;
+    constexpr uint32_t RANKS = 16;
     constexpr uint64_t BYTES = 1 << 20;
     constexpr TimePs COST = 12'345;
     MachineModel machine = Hopper();
@@ -167,8 +167,8 @@ TEST(IdleMachine, GroupsAreCutAsTheirAlgorithmsGrow)
     const std::map<Growth, std::map<uint64_t, uint64_t>> expected{
         {Growth::Own, whole},
         {Growth::Depths, whole},
-        {Growth::Steps, {{2, BYTES / 4}, {4, BYTES / 2}, {RANKS, BYTES}}},
-        {Growth::Levels, {{2, BYTES}, {4, BYTES}, {RANKS, BYTES}}},
+        {Growth::Steps, {{4, BYTES / 4}, {8, BYTES / 2}, {RANKS, BYTES}}},
+        {Growth::Levels, {{4, BYTES}, {8, BYTES}, {RANKS, BYTES}}},
         {Growth::Predicted, {}},
     };
     for (const auto& [growth, cases] : expected)

@@ -34,12 +34,16 @@ namespace AstraSim
 namespace
 {
 
-constexpr uint32_t FEWEST_SERVERS = 4; ///< that a ring or tree is cut to
-/// Fewest messages of a pair that show how the time grows with the bytes.
-constexpr uint64_t MESSAGES_OF_PAIR = 2;
-/// Factor on the limit of messages for trees, chains and NVSwitches: their pipelines need more
-/// messages until each further loop takes the same time.
-constexpr uint64_t DEEP_PIPELINE = 3;
+/// That a ring or tree is cut to. A tree of two servers is none, so half as many are two levels.
+constexpr uint32_t FEWEST_SERVERS = 8;
+/// Fewest messages of a pair that show how the time grows with the bytes: the first ones begin
+/// together, and meet as later ones do not.
+constexpr uint64_t MESSAGES_OF_PAIR = 8;
+/// Factor on the limit of messages where these are no pairs': a ring or tree needs more until its
+/// pipeline is full, and each costs less, as it meets few others.
+constexpr uint64_t PIPELINE = 5;
+/// Divisor of the limit for messages of pairs, which meet each other.
+constexpr uint64_t MEETING = 4;
 
 using Growth = CollectiveAlgorithm::Growth;
 
@@ -49,11 +53,12 @@ GrowthOf(const CollectiveOffer& offer)
     return offer.algorithm->GetRules().growth;
 }
 
-/// @return whether data go through levels of a tree or along a chain
-bool
-IsDeep(const CollectiveOffer& offer, CollectiveOp op)
+/// @return the fewest messages of all pairs of a group that show how the time grows with the bytes
+uint64_t
+FewestOfPairs(const CommGroup& group)
 {
-    return IsChain(op) || GrowthOf(offer) == Growth::Levels || GrowthOf(offer) == Growth::Depths;
+    const uint64_t ranks = group.ranks.size();
+    return ranks * (ranks - 1) * MESSAGES_OF_PAIR;
 }
 
 /// @return y at @p x on the line through two points
@@ -171,10 +176,11 @@ bool
 IdleMachine::HasFewFlows(const Case& each) const
 {
     // Servers that exchange with all others meet on links between switches as fewer do not, while
-    // bytes of a pair follow each other: fewer bytes say more of such a collective.
-    const uint64_t ranks = each.group.ranks.size();
-    return each.CountFlows() <= m_mostFlows ||
-           (IsPairwise(each.request.op) && ranks * (ranks - 1) * MESSAGES_OF_PAIR <= m_mostFlows);
+    // bytes of a pair follow each other: fewer bytes say more of such a collective. Between powers
+    // of two, levels of a tree are no line.
+    const bool uneven = GrowthOf(*each.offer) == Growth::Levels;
+    return each.CountFlows() <= m_mostFlows * (uneven ? PIPELINE : 1) ||
+           (IsPairwise(each.request.op) && FewestOfPairs(each.group) <= m_mostFlows);
 }
 
 IdleMachine::Case
@@ -271,14 +277,16 @@ IdleMachine::TimeOfBytes(const Case& each) const
 {
     Case fewer = each;
     uint64_t divisor = 1;
-    const uint64_t most = m_mostFlows * (IsDeep(*each.offer, each.request.op) ? DEEP_PIPELINE : 1);
+    const bool pairwise = IsPairwise(each.request.op);
+    const uint64_t most = pairwise ? m_mostFlows / MEETING : m_mostFlows * PIPELINE;
+    const uint64_t fewest = pairwise ? std::min(FewestOfPairs(each.group), m_mostFlows) : 1;
     while (fewer.CountFlows() > most)
     {
         Case next = WithBytes(each, divisor * 2);
         const uint64_t left = next.CountFlows();
-        if (left == 0 || left * 10 > fewer.CountFlows() * 9)
+        if (left < fewest || left * 10 > fewer.CountFlows() * 9)
         {
-            break; // one message each: fewer bytes are no fewer messages
+            break; // with one message each, fewer bytes are no fewer messages
         }
         divisor *= 2;
         fewer = std::move(next);

@@ -43,11 +43,10 @@ struct IdleNetwork
  * as flows (FlowLevelFabric) on the links of the topology, or on those that the machine's numbers
  * describe.
  *
- * A collective with more than MOST_FLOWS messages (three times as many where data go through a
- * tree, a chain or NVSwitches) is carried out in two smaller forms of the same plan, and its time
- * follows from theirs on a straight line: with fewer servers, as each further server adds the same
- * steps to a ring and each doubling the same level to NVLS-Tree; and with fewer bytes, as a
- * pipeline that is full takes the same time for each further loop.
+ * A collective with many more messages than MOST_FLOWS is carried out in two smaller forms of the
+ * same plan, and its time follows from theirs on a straight line: with fewer servers, as each
+ * further server adds the same steps to a ring and each doubling the same level to NVLS-Tree; and
+ * with fewer bytes, as a pipeline that is full takes the same time for each further loop.
  *
  * Groups of the same shape share one result (TopologyShapes), so hashes choose among paths for the
  * first of them only.
@@ -58,9 +57,8 @@ struct IdleNetwork
 class IdleMachine
 {
   public:
-    /// Most messages of a collective that is carried out whole; a larger one is carried out in two
-    /// smaller forms.
-    static constexpr uint64_t MOST_FLOWS = 50'000;
+    /// Most messages of a collective that is carried out on all servers.
+    static constexpr uint64_t MOST_FLOWS = 200'000;
 
     /// @param nccl chooses, and has the machine; outlives the object
     /// @param mostFlows see MOST_FLOWS
