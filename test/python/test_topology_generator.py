@@ -292,6 +292,15 @@ def test_nvlinks_follow_the_gpu_type_on_every_architecture(tmp_path):
     assert "the NVLink rate of X99 is not known" in generate(tmp_path, "-gt", "X99", "--gpu_table", "gpus.yaml").stderr
 
 
+@pytest.mark.parametrize("topo", ("Spectrum-X", "DCN+", "Clos2"))
+@pytest.mark.parametrize("preset", ("GB200-NVL72", "GB300-NVL36", "Ascend-A3", "GH200-quad"))
+def test_templates_hold_servers_of_any_size(tmp_path, topo, preset):
+    """Of 64 access switches, the templates' aggregation switches had none for a rack of 72 GPUs."""
+    result = generate(tmp_path, "-topo", topo, "-g", "144", "--preset", preset, "-o", "t")
+    assert result.returncode == 0, result.stderr
+    assert generate(tmp_path, "--check", "t").returncode == 0
+
+
 def test_rails_share_an_access_switch_and_nothing_else(tmp_path):
     generate(tmp_path, "-topo", "Spectrum-X", "-g", "32")
     topology = Topology(tmp_path / "Spectrum-X_32g_8gps_400Gbps_H100")
@@ -322,8 +331,8 @@ def test_a_wrong_count_of_access_switches_is_corrected_with_a_warning(tmp_path):
     ("-g 12", "12 GPUs do not fill servers of 8"),
     ("-g 0", "expected 1 or more"),
     ("-topo Spectrum-X -g 8192", "8192 GPUs need 16 segments and a pod holds 8"),
-    ("-topo Spectrum-X -g 144 -gps 72", "--asw_per_psw 64 holds no segment, of which an aggregation switch has 72 "
-     "access switches"),
+    ("-topo Spectrum-X -g 144 -gps 72 --asw_per_psw 64", "--asw_per_psw 64 holds no segment, of which an aggregation "
+     "switch has 72 access switches"),
     ("-topo AlibabaHPN -g 128 --asw_per_psw 7 -csn 120", "has 8 access switches; expected 8 or more"),
     ("-topo AlibabaHPN --dp -psn 15", "15 PSWs cannot be split"),
     ("-bw fast", "'fast' is not a rate"),

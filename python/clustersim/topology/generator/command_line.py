@@ -185,6 +185,8 @@ def options_of(given: dict[str, Any]) -> tuple[Builder, Options, list[str]]:
     if options.gpu is not None:
         require_at_least_one(options, "gpu")  # 0 is not "as the template has it"
     choose_mesh(options)
+    if not other and given["asw_per_psw"] is None:
+        rails.hold_a_segment(options)
     warnings = set_nvlink_rate(options)
     check_units(options)
     require_at_least_one(options, "nics_per_gpu", "gpus_per_nic",

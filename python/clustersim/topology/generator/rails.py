@@ -110,6 +110,11 @@ def shape(options: argparse.Namespace) -> Shape:
     return Shape(tors, planes, rails, asws_per_segment, asws_of_psw, segment_gpus, segments_per_pod, pods)
 
 
+def hold_a_segment(options: argparse.Namespace) -> None:
+    """Templates are for servers of 8 GPUs: a rack of 72 has more access switches than their aggregation switches."""
+    options.asw_per_psw = max(options.asw_per_psw, shape(options).asws_of_psw)
+
+
 def check(options: argparse.Namespace) -> tuple[int, Shape, list[str]]:
     """@return the number of access switches that the GPUs need, the shape, and warnings"""
     require_at_least_one(options, "gpu", "nics_per_aswitch", "asw_per_psw")
