@@ -53,7 +53,7 @@ if $with_mpi; then
 fi
 ./ns3 configure "${options[@]}" --enable-tests --enable-modules "$list" \
   --filter-module-examples-and-tests "$list" -d default --disable-werror
-./ns3 build -j "$jobs"
+cmake --build cmake-cache -j "$jobs" # "./ns3 build -j N" ignores N in some releases
 
 # The names of the suites are what their sources register.
 mapfile -t suites < <(grep -rhoP 'TestSuite\(\s*"\K[^"]+' contrib/rdma-qbb/test contrib/accl-cclo/test contrib/astra-frontend/test 2> /dev/null | sort -u)

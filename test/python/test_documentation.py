@@ -93,6 +93,9 @@ def keep_sweep(results, place):
 def marked(page):
     """The ranks of SimAI_phynet wait for each other by the real clock."""
     marks = [pytest.mark.real_time] if page.name == "physical.rst" else []
+    if any("tshark" in block for block in command_blocks(page) if runnable(block)):
+        marks.append(pytest.mark.skipif(not shutil.which("tshark"), reason="tshark is not installed "
+                                                                           "(scripts/setup.sh --develop)"))
     return pytest.param(page, marks=marks, id=str(page.relative_to(ROOT)))
 
 
