@@ -17,7 +17,7 @@ import pandas as pd  # noqa: E402
 
 from clustersim.errors import InputError  # noqa: E402
 from clustersim.workload.serve import engine  # noqa: E402
-from clustersim_lab.servers import card, command, page, rows  # noqa: E402
+from clustersim_lab.servers import breakdown, card, command, page, rows  # noqa: E402
 
 COLUMNS = "id,source,engine,model,gpu,gpus,tp,ep,dtype,kv,inlen,outlen,conc,n,ttft_ms,tpot_ms,out_tok_s,extra"
 INFORMING = engine.find("vLLM").rows[0]
@@ -90,6 +90,26 @@ def test_the_command_scores_rows_that_inform_nothing(tmp_path):
     refused = run_script([ROOT / "lab/servers.py", "--data", path, "--only", "nobody", "-o", tmp_path / "none"],
                          timeout=HANGS)
     assert refused.returncode == 2 and 'no row has "nobody" in its id' in refused.stderr
+
+
+def test_the_operators_of_a_step_add_up_to_its_time(tmp_path):
+    loop, tep = rows.read(written(tmp_path, LOOP, TEP))
+    for row in (loop, tep):
+        for name, lines, time in breakdown.of(row):
+            assert sum(line.total for line in lines) == pytest.approx(1e3 * time), name
+    found = {line.operator: line for line in next(breakdown.of(tep))[1]}
+    assert (found["qkv"].layers, found["experts"].layers, found["combine"].collective) == (62, 62, "ALLREDUCE_TP")
+    assert found["CPU between steps"].total == 430
+    shown = run_script([ROOT / "lab/servers.py", "--data", written(tmp_path, LOOP, BURST), "--steps", "-o",
+                        tmp_path / "out"], timeout=HANGS)
+    assert "loop: 2 sequences decode, " in shown.stdout and "loop: a prompt of 100 tokens, " in shown.stdout
+    assert "burst: no users, or lengths that are drawn" in shown.stdout and not (tmp_path / "out").exists()
+
+
+@pytest.mark.others_files
+def test_the_page_has_the_steps():
+    shown = [row for row in rows.read(PUBLISHED) if row.id in breakdown.SHOWN]
+    assert command.STEPS.read_text() == breakdown.table(shown), "run lab/servers.py --update"
 
 
 def test_half_of_a_settled_loop_counts():

@@ -63,12 +63,28 @@ the others are *apart* from all constants. No row of a model with experts inform
   there and 0.49 s here: products in a loop of minutes may lose more of 350 W than in the loop that ``loaded`` is from.
 - **MiniMax on vLLM** is too fast, with attention by DP and by TP. Its rows are of an experiment (InferenceX, ``token_position_decode_slo``, whose page warns of
   errors) that computes prompts at 22,000 tokens per second on eight H200, 3% of their peak. A token takes as long with 64 users as with 16, and less with 48 users
-  than with 16: as if each step with a prompt took some 150 ms more, however long the prompt. DeepGEMM's grouped products may be a part of that: they double the
-  time per token of ten users of MiniMax M2 on H100s (vllm-project/recipes pull request 112: 32 and 16 ms), and no table has them. With DP, ranks of vLLM agree on
-  the tokens of each step beforehand, which is not modelled.
+  than with 16, and the median first token as long with 64 users as with 4: as if each step with a prompt took some 150 ms more, however long the prompt. These
+  figures contradict each other in part: at the published rate, 64 users wait 6.1 s for an answer, but their median times add up to 4.1 s. Known parts of the 150 ms:
+
+  - Popular experts: tables of experts on a share of the ranks have equal choices. By AIConfigurator's power law, the fullest of eight ranks takes 1.6 times as long
+    for 8,192 tokens (vLLM 0.24, 0.97 and 0.60 ms a layer), that is 23 ms a step, and as long as with equal choices up to 512. With ``--moe_imbalance zipf:0.7`` rates of
+    these rows are 2 to 15 points closer, and the reason remains.
+  - Kernels that no CUDA graph launches: those of a layer number some 35, in place of 17 rows here; 5 us each are 11 ms a step and less than the kernels themselves
+    take. Only at 0.4 ms a row do first tokens of 16 users come right, and then those of 64 come 3.7 times too late. The server's job asks Slurm for GPUs and
+    names no CPUs, so its eight workers may have had few.
+  - The backend of experts: vLLM of that month chose FlashInfer's kernels or DeepGEMM's on Hopper (issue 34249, pull request 34260); the table has Triton's. DeepGEMM doubled
+    the time per token of ten users of MiniMax M2 on H100s (vllm-project/recipes pull request 112: 32 and 16 ms).
+  - With DP, ranks agree on the tokens of each step beforehand, and gather tokens and router's logits by two AllGathers of NCCL, 15 us each on H100 (AIConfigurator),
+    where the simulated exchange takes 11 us: up to 1.4 ms of a step that decodes.
 - **Few users of DeepSeek R1** wait 19 ms for a token, here 16. Each layer lacks as much, 50 us. Known parts of that are tuned shapes of experts that
   came after 0.11 (vllm pull request 28992), and copies that pad the rows of products (issue 28427).
-- **First tokens** of NIM with five users come later here than there: its prompts wait for one another less.
+- **First tokens** of NIM with five users come later here than there. All answers have 500 tokens, so users stay in step: each prompt arrives while the one before
+  is computed, and waits for it. With lengths from 490 to 510, times are 0.90 of the published ones instead of 1.40.
+
+The steps of two rows with four users, by operator (milliseconds of all layers, on an idle network), are what the tables of :doc:`kernels` say. ``lab/servers.py --steps``
+prints those of any row with users:
+
+.. include:: servers-steps.inc
 """
 LEFT_OUT = """\
 Left out, as far as it is known:

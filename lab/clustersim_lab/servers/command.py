@@ -10,6 +10,7 @@ tokens per second, by users, kind of model, engine, GPU and precision: median, e
 Examples:
   lab/servers.py
   lab/servers.py --only qwen3-8b --rows
+  lab/servers.py --only dsr1-h200x8-vllm-c4 --steps
   lab/servers.py --update
 """
 from __future__ import annotations
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 PUBLISHED = ROOT.parent / "shared" / "data" / "serving" / "published.csv"
 RECORD = ROOT / "docs" / "source" / "data" / "servers.csv"
 TABLES = ROOT / "docs" / "source" / "models" / "servers-table.inc"
+STEPS = ROOT / "docs" / "source" / "models" / "servers-steps.inc"
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
@@ -45,10 +47,12 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     add("--network", default="analytical", choices=("analytical", "flow", "packet"),
         help="network that carries the collectives (analytical)")
     add("--rows", action="store_true", help="print every row when it is simulated")
+    add("--steps", action="store_true", help="simulate nothing, and print the operators of a step that decodes and of one "
+        "that computes a prompt, of rows with users and fixed lengths")
     add("--update", action="store_true", help="write the record and the tables of the documentation")
     options = parser.parse_args(arguments)
-    if options.update and options.only:
-        parser.error("--update goes without --only")
+    if options.update and (options.only or options.steps):
+        parser.error("--update goes without --only and --steps")
     return options
 
 
@@ -77,6 +81,11 @@ def main(arguments: list[str]) -> int:
     chosen = [row for row in every if options.only in row.id]
     if not chosen:
         raise InputError(f'{options.data}: no row has "{options.only}" in its id; expected at least one')
+    if options.steps:
+        from clustersim_lab.servers import breakdown
+        for row in chosen:
+            print("\n".join(breakdown.text(row)) if row.has_steps else f"{row.id}: no users, or lengths that are drawn")
+        return 0
     frame = card.frame_of(chosen, options.output, rows.standings(every), options.network,
                           _print if options.rows else lambda row: None).round(4)
     show(frame)
@@ -85,6 +94,8 @@ def main(arguments: list[str]) -> int:
     if options.update:
         RECORD.write_text(written, encoding="utf-8")
         TABLES.write_text(page.tables(frame), encoding="utf-8")
+        from clustersim_lab.servers import breakdown
+        STEPS.write_text(breakdown.table([row for row in every if row.id in breakdown.SHOWN]), encoding="utf-8")
     return 0
 
 

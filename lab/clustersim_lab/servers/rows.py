@@ -66,6 +66,11 @@ class Row:
         return self.users > 0 and self.source.startswith(SHAREGPT)
 
     @property
+    def has_steps(self) -> bool:
+        """@return whether its users and lengths say what its steps consist of"""
+        return self.users > 0 and self.prompt.isdigit() and self.output.isdigit()
+
+    @property
     def load(self) -> str:
         """@return how many requests are under way"""
         return next(name for most, name in USERS if self.users <= most) if self.users else SATURATED

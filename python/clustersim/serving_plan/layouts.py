@@ -50,8 +50,10 @@ def sizes(model: Model, sent: Sequence[tuple[str, str]]) -> Iterator[tuple[tuple
                 yield (("tp", str(tp)), ("dp", str(dp)), ("ep", str(tp * dp)), *(sent if dp > 1 else ()))
 
 
-def _layout(common: tuple[str, ...], own: tuple[tuple[str, str], ...], load: Load, nic_gbps: float,
-            served_by: Engine) -> Layout:
+def layout_of(common: tuple[str, ...], own: tuple[tuple[str, str], ...], load: Load, nic_gbps: float,
+              served_by: Engine) -> Layout:
+    """@param common flags of workload.py --inference @param own sizes of an instance, by flag @return its layout
+    @raise InputError it does not fit"""
     words = [*common, *(word for key, value in own for word in (f"--{key}", value))]
     world = math.prod(int(value) for key, value in own if key in ("tp", "dp"))
     given = inference_command.parse([*words, "--world_size", str(world), "--rate", str(load.rate), "--requests", "1",
@@ -76,7 +78,7 @@ def find(model: Model, common: tuple[str, ...], load: Load, nic_gbps: float, ser
     found, why = [], ""
     for own in sizes(model, sent):
         try:
-            found.append(_layout(common, own, load, nic_gbps, served_by))
+            found.append(layout_of(common, own, load, nic_gbps, served_by))
         except InputError as error:
             why = str(error)
     return found, why

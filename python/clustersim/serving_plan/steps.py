@@ -4,7 +4,7 @@ collectives by SimAI_analytical."""
 import bisect
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from clustersim.workload.estimate import collective_times
 from clustersim.workload.estimate.collective_times import Machine
@@ -70,6 +70,15 @@ class Step:
     time: float
     network: float
     sent: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """An operator of a step."""
+    row: Row
+    count: int  # layers that have it
+    kernel_ns: float
+    collective: Step  # after it
 
 
 class Steps:
@@ -157,14 +166,22 @@ class Steps:
         leaves = 1 - self.machine.gpus_per_server / ranks
         return Step(time, time, leaves * row.bytes * tokens * (2 if operation == "ALLREDUCE" else 1))
 
+    def parts(self, shape: Shape) -> Iterator[Part]:
+        """Yields the operators of a step, in their order."""
+        for row, times, count in self.rows:
+            yield Part(row, count, self._row_ns(row, times, shape), self._collective(row, shape))
+
+    def is_captured(self, shape: Shape) -> bool:
+        """@return whether a CUDA graph launches the step"""
+        return not shape.news and bool(self.sizes) and shape.decoding <= self.sizes[-1]
+
     def step(self, shape: Shape) -> Step:
         """@return a step: kernels one after the other, collectives between them, launches beside both"""
-        captured = not shape.news and bool(self.sizes) and shape.decoding <= self.sizes[-1]
         time = network = sent = launches = 0.0
-        for row, times, count in self.rows:
-            kernel, collective = self._row_ns(row, times, shape), self._collective(row, shape)
-            time += count * (kernel + collective.time)
-            network += count * collective.network
-            sent += count * collective.sent
-            launches += count * (kernel > 0) * self.flags["launch_ns"]
-        return Step(max(time, 0 if captured else launches) + self.flags["step_overhead_ns"], network, sent)
+        for part in self.parts(shape):
+            time += part.count * (part.kernel_ns + part.collective.time)
+            network += part.count * part.collective.network
+            sent += part.count * part.collective.sent
+            launches += part.count * (part.kernel_ns > 0) * self.flags["launch_ns"]
+        least = 0 if self.is_captured(shape) else launches
+        return Step(max(time, least) + self.flags["step_overhead_ns"], network, sent)

@@ -142,8 +142,8 @@ SERVING = {
                          "column class), ttft_limit_ms:, tpot_limit_ms:, e2e_limit_ms:, priority:, and most requests "
                          "that instances have (max_running:) and that wait (max_queued:) at a time (default: none)",
                          _is_class, '"NAME PROPERTY: VALUE...", such as "chat share: 3 ttft_limit_ms: 500"', True),
-    "max_queued": _whole("most requests that wait for their first step; further ones are refused (default: no limit)",
-                         0),
+    "max_queued": _whole("most requests that wait for their first step; further ones are refused, with 0 all of them "
+                         "(default: no limit)", 0),
     "max_predicted_ttft_ms": _milliseconds("most predicted time to the first token, else refused (default: none)"),
     "max_wait_ms": _milliseconds("a request that has waited so long for its first step is dropped (default: none)"),
     "gpu_hour": _real("price of a GPU for an hour, for the cost of a million tokens (default: none)"),

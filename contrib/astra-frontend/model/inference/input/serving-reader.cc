@@ -300,7 +300,7 @@ class ServingReader
             {"max_queued",
              ns3::Whole(config.admission.maxQueued, 0, UINT32_MAX),
              "requests that wait for their first step; one that arrives while so many wait is "
-             "refused (no limit)"},
+             "refused, so 0 refuses all (no limit)"},
             {"max_predicted_ttft_ms",
              limit(config.admission.predictedFirstToken),
              "a request is refused if its first token is predicted to take longer: the time of "
