@@ -5,8 +5,9 @@
 #define LINKS_WRITER_H
 
 #include "ns3/link-use.h"
-#include "ns3/qbb-net-device.h"
+#include "ns3/qbb-port-counters.h"
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 namespace ns3
 {
 
+class ClusterTopology;
 class RdmaFabric;
 
 /// Counters of a port up to now.

@@ -7,6 +7,7 @@
 
 #include "ns3/callback.h"
 #include "ns3/fabric-totals.h"
+#include "ns3/link-credits.h"
 #include "ns3/switch-mmu.h"
 #include "ns3/switch-node.h"
 #include "ns3/test.h"

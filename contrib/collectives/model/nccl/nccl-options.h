@@ -4,6 +4,7 @@
 #ifndef NCCL_OPTIONS_H
 #define NCCL_OPTIONS_H
 
+#include "collectives/model/graph/channel-graph.h"
 #include "collectives/model/library/library-options.h"
 #include "measured-figures.h"
 #include "network-kind.h"

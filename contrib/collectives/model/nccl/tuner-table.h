@@ -4,7 +4,7 @@
 #ifndef TUNER_TABLE_H
 #define TUNER_TABLE_H
 
-#include "nccl-plan.h"
+#include "collectives/model/graph/nccl-protocol.h"
 
 #include "ns3/collective-types.h"
 

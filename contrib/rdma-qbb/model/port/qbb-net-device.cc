@@ -5,6 +5,7 @@
 
 #include "ns3/abort.h"
 #include "ns3/assert.h"
+#include "ns3/link-protection.h"
 #include "ns3/node.h"
 #include "ns3/packet.h"
 #include "ns3/shared-log.h"
@@ -159,6 +160,27 @@ QbbNetDevice::DoInitialize()
     }
     m_peerAddress = m_peer ? m_peer->m_address : Mac48Address();
     NetDevice::DoInitialize();
+}
+
+LinkCredits*
+QbbNetDevice::GetCredits() const
+{
+    return m_protection && m_protection->credits ? &*m_protection->credits : nullptr;
+}
+
+bool
+QbbNetDevice::Retries() const
+{
+    return m_protection && m_protection->retry;
+}
+
+void
+QbbNetDevice::ReturnCredit(uint8_t priority, uint32_t bytes, int64_t nowPs)
+{
+    if (LinkCredits* credits = GetCredits())
+    {
+        credits->Return(priority, bytes, nowPs);
+    }
 }
 
 void

@@ -9,7 +9,7 @@
 
 #include "ns3/address.h"
 #include "ns3/data-rate.h"
-#include "ns3/link-protection.h"
+#include "ns3/link-port.h"
 #include "ns3/mac48-address.h"
 #include "ns3/net-device.h"
 #include "ns3/nstime.h"
@@ -23,6 +23,9 @@
 
 namespace ns3
 {
+
+class LinkCredits;
+class LinkProtection;
 
 /**
  * @ingroup rdma-qbb
@@ -78,25 +81,13 @@ class QbbNetDevice : public NetDevice, public LinkPort, public QbbChannelEnd
     }
 
     /// @return the credits of the link; null if there are none
-    LinkCredits* GetCredits() const
-    {
-        return m_protection && m_protection->credits ? &*m_protection->credits : nullptr;
-    }
+    LinkCredits* GetCredits() const;
 
     /// @return whether the link sends frames again that it loses
-    bool Retries() const
-    {
-        return m_protection && m_protection->retry;
-    }
+    bool Retries() const;
 
     /// A frame leaves this node's buffer, to which it came by this port.
-    void ReturnCredit(uint8_t priority, uint32_t bytes, int64_t nowPs)
-    {
-        if (LinkCredits* credits = GetCredits())
-        {
-            credits->Return(priority, bytes, nowPs);
-        }
-    }
+    void ReturnCredit(uint8_t priority, uint32_t bytes, int64_t nowPs);
 
     /// Set the shares of priorities 1..7.
     void SetQueueWeights(const QueueWeights& weights)

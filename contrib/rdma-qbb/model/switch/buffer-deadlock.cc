@@ -5,6 +5,7 @@
 
 #include "switch-node.h"
 
+#include "ns3/link-credits.h"
 #include "ns3/qbb-processes.h"
 
 #include <algorithm>
