@@ -55,7 +55,7 @@ template <typename Names>
 std::string
 NearestName(std::string_view name, const Names& known)
 {
-    return std::string(*std::min_element(known.begin(), known.end(), [&](auto& a, auto& b) {
+    return std::string(*std::ranges::min_element(known, [&](auto& a, auto& b) {
         return EditDistance(name, a) < EditDistance(name, b);
     }));
 }

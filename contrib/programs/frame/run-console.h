@@ -54,7 +54,7 @@ class RunConsole
     {
         for (const std::string& warning : warnings)
         {
-            if (std::find(m_warnings.begin(), m_warnings.end(), warning) != m_warnings.end())
+            if (std::ranges::find(m_warnings, warning) != m_warnings.end())
             {
                 continue;
             }

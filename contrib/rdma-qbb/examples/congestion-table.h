@@ -147,7 +147,7 @@ class CongestionTable
             sum += bytes[sender];
             squares += bytes[sender] * bytes[sender];
         }
-        std::sort(m_queue.begin(), m_queue.end());
+        std::ranges::sort(m_queue);
         double queueSum = 0;
         for (const uint64_t queue : m_queue)
         {

@@ -44,9 +44,8 @@ PortColumns()
         {"rate_bps", "rate of the link, bit/s", [](Of port) { return port.counters.rateBps; }},
         {"tx_bytes",
          "bytes sent, with all headers, preamble and gap, PFC frames, and replays and ordered sets "
-         "of link-level retry. On NVLinks, bytes that "
-         "NVLS-Tree reduces or multicasts count more, in the proportion in which they are slower "
-         "than the link",
+         "of link-level retry. On NVLinks, bytes that NVLS-Tree reduces or multicasts count more, "
+         "in the proportion in which they are slower than the link",
          [](Of port) { return port.counters.txBytes; }},
         {"busy_ns",
          "time in which the port was sending, until the last flow or rank was done. Divided by "
@@ -73,8 +72,7 @@ PortColumns()
          [](Of port) { return port.use.Of(port.node, port.port).messages; }},
         {"used_by",
          "purposes of messages, with the share of their bytes: operation and kind of group, such "
-         "as "
-         "``AllReduce DP 92%; AllToAll EP 8%``; ``messages`` between two ranks; ``background "
+         "as ``AllReduce DP 92%; AllToAll EP 8%``; ``messages`` between two ranks; ``background "
          "flows``; ``flows`` of ``qbb-flows``",
          [](Of port) { return port.use.DescribePurposes(port.node, port.port, port.purposes); }},
         {"largest_flows",

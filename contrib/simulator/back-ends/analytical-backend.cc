@@ -62,9 +62,7 @@ AnalyticalBackend::Make(const RunOptions& options,
     }
     const auto& links = inputs.topology.links;
     if (ns3::AttributeDefault<ns3::DoubleValue>("ns3::RdmaFabric::ErrorRatePerLink") > 0 ||
-        std::any_of(links.begin(), links.end(), [](const auto& link) {
-            return link.errorRate > 0;
-        }))
+        std::ranges::any_of(links, [](const auto& link) { return link.errorRate > 0; }))
     {
         warnings.push_back("--network analytical loses no packets: error rates have no effect");
     }

@@ -116,9 +116,7 @@ WarnOfNoEffect(const RunInputs& inputs, std::vector<std::string>& warnings)
     const auto& links = inputs.topology.links;
     const bool losses =
         AttributeDefault<ns3::DoubleValue>("ns3::RdmaFabric::ErrorRatePerLink") > 0 ||
-        std::any_of(links.begin(), links.end(), [](const auto& link) {
-            return link.errorRate > 0;
-        });
+        std::ranges::any_of(links, [](const auto& link) { return link.errorRate > 0; });
     if (losses)
     {
         warnings.emplace_back("--network flow loses nothing: error rates have no effect");

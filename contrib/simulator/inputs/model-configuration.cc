@@ -98,7 +98,7 @@ DescribeLoadedCode()
             return 0;
         },
         &lines);
-    std::sort(lines.begin(), lines.end());
+    std::ranges::sort(lines);
     std::string text;
     for (const std::string& line : lines)
     {

@@ -8,6 +8,7 @@
 #include "base/input-path.h"
 #include "collectives/model/gpu/gpu-table.h"
 #include "programs/frame/ns3-flags.h"
+#include "programs/frame/program-flags.h"
 #include "simulator/options/astra-network-file.h"
 
 #include "ns3/attribute-default.h"
@@ -44,9 +45,7 @@ CheckCommunicators(const RunOptions& options)
     };
     if (!options.communicators.empty() && std::ranges::all_of(options.jobs, ignores))
     {
-        throw InputError(
-            "command line",
-            0,
+        RefuseFlag(
             fmt::format("--comm-group-configuration with {}, which names no communicators",
                         options.jobs.front().workload),
             "Chakra traces, or neither: the groups of text workloads are those of --tp, --ep and "
@@ -99,10 +98,8 @@ ReadConf(const RunOptions& options,
     }
     if (conf.topologyFile->empty())
     {
-        throw InputError("command line",
-                         0,
-                         "no topology",
-                         "--network-topo FILE, or TOPOLOGY_FILE in the --network-conf file");
+        RefuseFlag("no topology",
+                   "--network-topo FILE, or TOPOLOGY_FILE in the --network-conf file");
     }
     return conf;
 }
@@ -114,7 +111,7 @@ DescribeNarrowSlot(const ClusterTopology& topology, const std::string& type, con
     const double nics = MachineOfTopology(topology).nicGBps;
     const auto ports = topology.Ports(topology.NodeOfHost(0));
     // Links from GPU to GPU, as of a torus, are of another kind.
-    const bool isDirect = std::any_of(ports.begin(), ports.end(), [&](const auto& port) {
+    const bool isDirect = std::ranges::any_of(ports, [&](const auto& port) {
         return topology.Is(port.peer, ClusterTopology::NodeKind::Host);
     });
     if (!gpu || gpu->pcieGBps == 0 || nics <= gpu->pcieGBps || isDirect)

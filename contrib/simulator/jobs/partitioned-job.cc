@@ -82,7 +82,7 @@ bool
 PartitionedJob::Finished() const
 {
     const bool isOneLeft =
-        std::any_of(m_jobs.begin(), m_jobs.end(), [](const auto& job) { return !job->Finished(); });
+        std::ranges::any_of(m_jobs, [](const auto& job) { return !job->Finished(); });
     return !ns3::IsInAnyProcess(isOneLeft);
 }
 

@@ -9,6 +9,7 @@
 #include "astra-frontend/model/system/system-config.h"
 #include "astra-frontend/model/workload/workload-file.h"
 #include "micro-groups.h"
+#include "programs/frame/program-flags.h"
 #include "rdma-qbb/model/attribute/collective-offload.h"
 #include "simulator/inputs/idle-options.h"
 
@@ -141,7 +142,7 @@ RunJobs::RanksOf(const JobPlacement& option, const Workload& workload) const
         ranks.resize(workload.GetRankCount() > 0 ? workload.GetRankCount() : hosts);
         std::iota(ranks.begin(), ranks.end(), 0);
     }
-    const int last = *std::max_element(ranks.begin(), ranks.end());
+    const int last = *std::ranges::max_element(ranks);
     if (last >= static_cast<int>(hosts))
     {
         throw InputError(option.workload,
@@ -154,14 +155,11 @@ RunJobs::RanksOf(const JobPlacement& option, const Workload& workload) const
     {
         for (const int rank : other->job->GetRanks())
         {
-            if (std::find(ranks.begin(), ranks.end(), rank) != ranks.end())
+            if (std::ranges::find(ranks, rank) != ranks.end())
             {
-                throw InputError("command line",
-                                 0,
-                                 "rank " + std::to_string(rank) + " runs " +
-                                     other->job->GetWorkload().GetFileName() + " and " +
-                                     option.workload,
-                                 "workloads on ranks of their own: -w a.txt@0-63 -w b.txt@64-127");
+                RefuseFlag("rank " + std::to_string(rank) + " runs " +
+                               other->job->GetWorkload().GetFileName() + " and " + option.workload,
+                           "workloads on ranks of their own: -w a.txt@0-63 -w b.txt@64-127");
             }
         }
     }
@@ -393,9 +391,8 @@ RunJobs::Start(std::function<void()> finished)
 bool
 RunJobs::AllFinished() const
 {
-    return std::all_of(m_jobs.begin(), m_jobs.end(), [](const auto& running) {
-        return running->job->Finished();
-    });
+    return std::ranges::all_of(m_jobs,
+                               [](const auto& running) { return running->job->Finished(); });
 }
 
 JobProgress

@@ -297,7 +297,7 @@ const CollectiveTest*
 FindTest(const std::string& path)
 {
     const std::string name = path.substr(path.rfind('/') + 1);
-    const auto found = std::find_if(std::begin(TESTS), std::end(TESTS), [&](const auto& test) {
+    const auto found = std::ranges::find_if(TESTS, [&](const auto& test) {
         return name == test.program || name + "_perf" == test.program;
     });
     return found == std::end(TESTS) ? nullptr : found;

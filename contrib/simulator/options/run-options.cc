@@ -250,8 +250,7 @@ AddWork(ProgramFlags& flags, RunOptions& options)
              {"gpu-spread X",
               Within(options.gpuSpread, 0, 1, "0 to 1; 0.015 is usual"),
               "differences between GPUs: standard deviation of the logarithm of their kernels' "
-              "times; "
-              "0.015 is usual"})
+              "times; 0.015 is usual"})
         .Record("gpu_spread", options.gpuSpread);
     flags
         .Add(Model,

@@ -93,7 +93,7 @@ WithoutFlags(const std::vector<std::string>& arguments,
              std::initializer_list<std::string_view> plain = {})
 {
     const auto isIn = [](std::string_view name, const auto& names) {
-        return std::find(names.begin(), names.end(), name) != names.end();
+        return std::ranges::find(names, name) != names.end();
     };
     std::vector<std::string> others;
     for (std::size_t i = 0; i < arguments.size(); ++i)
@@ -154,7 +154,7 @@ ArgumentsToResume(const EarlierRun& resumed, const RunReplay& run)
     for (const std::string& argument : resumed.others)
     {
         const std::string_view name = FlagName(argument);
-        if (!name.empty() && std::find(ALLOWED.begin(), ALLOWED.end(), name) == ALLOWED.end())
+        if (!name.empty() && std::ranges::find(ALLOWED, name) == ALLOWED.end())
         {
             RefuseFlag("--resume with " + argument,
                        "--resume with no more than -q, --progress, --progress-interval, "

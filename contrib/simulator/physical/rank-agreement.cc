@@ -74,16 +74,15 @@ void
 Agree(const RankCommunicator& ranks, const std::exception_ptr& failure)
 {
     const auto reports = ranks.GatherAll(Describe(failure));
-    const auto first = std::find_if(reports.begin(), reports.end(), [](const auto& text) {
-        return !text.empty();
-    });
+    const auto first =
+        std::ranges::find_if(reports, [](const auto& text) { return !text.empty(); });
     if (first == reports.end())
     {
         return;
     }
     const Json report = Json::parse(*first);
     const std::string text = report["text"];
-    const bool isOfAll = std::all_of(reports.begin(), reports.end(), [&text](const auto& other) {
+    const bool isOfAll = std::ranges::all_of(reports, [&text](const auto& other) {
         return !other.empty() && Json::parse(other)["text"] == text;
     });
     throw Refusal(isOfAll ? text

@@ -423,10 +423,8 @@ RefusePartialServers(const AnalyticalOptions& options)
     const uint32_t inServer = options.gpusPerServer.value_or(1);
     if (gpus > inServer && gpus % inServer != 0)
     {
-        throw InputError("command line",
-                         0,
-                         fmt::format("{} GPUs do not fill servers of {}", gpus, inServer),
-                         "-g to be a multiple of -g_p_s, or at most that");
+        RefuseFlag(fmt::format("{} GPUs do not fill servers of {}", gpus, inServer),
+                   "-g to be a multiple of -g_p_s, or at most that");
     }
 }
 
@@ -461,10 +459,7 @@ MakeMachine(const AnalyticalOptions& options, std::optional<ns3::ClusterTopology
     }
     else if (!gpuType.empty())
     {
-        throw InputError("command line",
-                         0,
-                         "--gpu-type is '" + gpuType + "'",
-                         table.Expected(gpuType));
+        RefuseFlag("--gpu-type is '" + gpuType + "'", table.Expected(gpuType));
     }
     if (options.nvlinkGBps)
     {
@@ -481,10 +476,7 @@ MakeMachine(const AnalyticalOptions& options, std::optional<ns3::ClusterTopology
         const auto known = NIC_TYPES.find(options.nicType);
         if (known == NIC_TYPES.end())
         {
-            throw InputError("command line",
-                             0,
-                             "--nic-type is '" + options.nicType + "'",
-                             "cx6, cx7 or bf3");
+            RefuseFlag("--nic-type is '" + options.nicType + "'", "cx6, cx7 or bf3");
         }
         nic = nic.value_or(known->second);
     }
@@ -492,10 +484,8 @@ MakeMachine(const AnalyticalOptions& options, std::optional<ns3::ClusterTopology
     {
         if (!options.topology.empty())
         {
-            throw InputError("command line",
-                             0,
-                             "--nic-per-server with -n " + options.topology,
-                             "the bandwidth of one, too (-nic), as the topology has other NICs");
+            RefuseFlag("--nic-per-server with -n " + options.topology,
+                       "the bandwidth of one, too (-nic), as the topology has other NICs");
         }
         nic = machine.nicGBps;
     }

@@ -173,9 +173,9 @@ CollectivePerfPoints::TimeOfRanks(const std::vector<double>& times) const
     case RankTime::Average:
         return std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
     case RankTime::Smallest:
-        return *std::min_element(times.begin(), times.end());
+        return *std::ranges::min_element(times);
     case RankTime::Largest:
-        return *std::max_element(times.begin(), times.end());
+        return *std::ranges::max_element(times);
     }
     return 0;
 }

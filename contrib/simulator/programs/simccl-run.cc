@@ -65,10 +65,8 @@ ParseOp(const std::string& name)
         }
         names.emplace_back(ToString(op));
     }
-    throw InputError("command line",
-                     0,
-                     "unknown --op " + name,
-                     "a collective that --help lists" + ns3::NearestHint(name, names));
+    RefuseFlag("unknown --op " + name,
+               "a collective that --help lists" + ns3::NearestHint(name, names));
 }
 
 /// @return bytes by sender and receiver
@@ -146,19 +144,13 @@ FindSimCclCluster(const SimCclOptions& options, const GpuTable& gpus)
     const GpuProfile* gpu = gpus.Find(options.gpuType);
     if (!gpu)
     {
-        throw InputError("command line",
-                         0,
-                         "unknown --gpu_type " + options.gpuType,
-                         gpus.Expected(options.gpuType));
+        RefuseFlag("unknown --gpu_type " + options.gpuType, gpus.Expected(options.gpuType));
     }
     const uint64_t count = uint64_t{options.nodes} * options.gpusPerNode;
     if (count > MAX_GPUS)
     {
-        throw InputError(
-            "command line",
-            0,
-            fmt::format("--nNodes {} with {} GPUs each", options.nodes, options.gpusPerNode),
-            fmt::format("at most {} GPUs", MAX_GPUS));
+        RefuseFlag(fmt::format("--nNodes {} with {} GPUs each", options.nodes, options.gpusPerNode),
+                   fmt::format("at most {} GPUs", MAX_GPUS));
     }
     MachineModel machine;
     machine.gpu = *gpu;
@@ -194,7 +186,7 @@ SimCclJobs(const SimCclOptions& options, uint64_t gpus, uint32_t gpusPerServer)
         {
             if (options.pairs.empty())
             {
-                throw InputError("command line", 0, "--op AllToAllV without --pairs", "its file");
+                RefuseFlag("--op AllToAllV without --pairs", "its file");
             }
             job.request.bytesPerPair = ReadPairs(options.pairs, ranks);
             job.request.bytes = std::accumulate(job.request.bytesPerPair.begin(),
@@ -244,7 +236,7 @@ class LinkClasses
   public:
     LinkClasses(const MachineModel& machine, const CommGroup& group)
         : m_machine(machine),
-          m_firstSwitch(1 + *std::max_element(group.ranks.begin(), group.ranks.end()))
+          m_firstSwitch(1 + *std::ranges::max_element(group.ranks))
     {
     }
 

@@ -368,8 +368,7 @@ SimulationRun::DescribeNvlsEnd(const std::vector<ns3::LinkOutage>& outages)
     }
     GetRecord().Set("nccl_error_ns", static_cast<double>(fatal->fromPs) / 1e3);
     return fmt::format(
-        "NCCL ends with an error at {:.3f} us: operations by NVLS end when a link of "
-        "theirs fails",
+        "NCCL ends with an error at {:.3f} us: operations by NVLS end when a link of theirs fails",
         static_cast<double>(fatal->fromPs) / 1e6);
 }
 

@@ -32,8 +32,7 @@ class CollectiveLog : public JobRecord
     static void Print(const CollectiveRecord& record, TimePs time, std::string_view what)
     {
         std::cerr << fmt::format(
-            "{:.3f} us: collective {} {}: {} of {} bytes, group {} of {} ranks, "
-            "layer {}, {}\n",
+            "{:.3f} us: collective {} {}: {} of {} bytes, group {} of {} ranks, layer {}, {}\n",
             static_cast<double>(time) / 1e6,
             record.id,
             what,

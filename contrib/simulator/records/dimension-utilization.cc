@@ -62,9 +62,7 @@ class DimensionUtilization : public JobRecord
         for (std::size_t i = 0; i < m_busy.size(); ++i)
         {
             auto& intervals = m_busy[i];
-            std::sort(intervals.begin(), intervals.end(), [](const Interval& a, const Interval& b) {
-                return a.start < b.start;
-            });
+            std::ranges::sort(intervals, {}, &Interval::start);
             TimePs covered = 0; // streams overlap; time counts once
             for (const Interval& interval : intervals)
             {

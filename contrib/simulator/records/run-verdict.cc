@@ -61,9 +61,7 @@ class Names
     /// @return whether there are switches that no host is attached to
     bool HasSpines() const
     {
-        return std::any_of(m_layers.begin(), m_layers.end(), [](uint32_t layer) {
-            return layer > 1;
-        });
+        return std::ranges::any_of(m_layers, [](uint32_t layer) { return layer > 1; });
     }
 
     const char* Class(uint32_t from, uint32_t to) const
@@ -268,9 +266,7 @@ RunVerdict::Lines(const ClusterTopology& topology,
                         LatencySentence(setting.sendLatency, mean),
                         nvls));
     }
-    std::stable_sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) {
-        return a.first > b.first;
-    });
+    std::ranges::stable_sort(lines, [](const auto& a, const auto& b) { return a.first > b.first; });
     std::vector<std::string> texts;
     for (auto& [active, line] : lines)
     {

@@ -217,7 +217,7 @@ bool
 HasNumber(const ChakraProtoMsg::Node& message, std::string_view name)
 {
     const auto& attributes = message.attr();
-    return std::any_of(attributes.begin(), attributes.end(), [name](const auto& attribute) {
+    return std::ranges::any_of(attributes, [name](const auto& attribute) {
         return attribute.name() == name && NumberOf(attribute);
     });
 }
@@ -385,7 +385,7 @@ ChakraTrace::Next(ChakraNode& node)
     node.dependencies.insert(node.dependencies.end(),
                              message.ctrl_deps().begin(),
                              message.ctrl_deps().end());
-    std::sort(node.dependencies.begin(), node.dependencies.end());
+    std::ranges::sort(node.dependencies);
     node.dependencies.erase(std::unique(node.dependencies.begin(), node.dependencies.end()),
                             node.dependencies.end());
     node.duration = ns3::TimesPs(1'000'000, message.duration_micros());

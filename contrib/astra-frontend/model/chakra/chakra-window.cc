@@ -137,29 +137,28 @@ ChakraWindow::FailStuck() const
 {
     if (!m_waitingForUnread.empty())
     {
-        const auto missing = std::min_element(m_waitingForUnread.begin(),
-                                              m_waitingForUnread.end(),
-                                              [](auto& a, auto& b) { return a.first < b.first; });
+        const auto missing = std::ranges::min_element(m_waitingForUnread, [](auto& a, auto& b) {
+            return a.first < b.first;
+        });
         m_trace.Fail(missing->second.front(),
                      "depends on node " + std::to_string(missing->first) +
                          ", which is not in the trace",
                      "every dependency in the same file");
     }
     // Every node left waits for another one left: following any of them ends in a cycle.
-    uint64_t id = std::min_element(m_nodes.begin(), m_nodes.end(), [](auto& a, auto& b) {
+    uint64_t id = std::ranges::min_element(m_nodes, [](auto& a, auto& b) {
                       return a.first < b.first;
                   })->first;
     std::vector<uint64_t> path;
-    while (std::find(path.begin(), path.end(), id) == path.end())
+    while (std::ranges::find(path, id) == path.end())
     {
         path.push_back(id);
         const auto& dependencies = m_nodes.at(id).node.dependencies;
-        id = *std::find_if(dependencies.begin(), dependencies.end(), [this](uint64_t other) {
-            return m_nodes.contains(other);
-        });
+        id = *std::ranges::find_if(dependencies,
+                                   [this](uint64_t other) { return m_nodes.contains(other); });
     }
     std::string cycle;
-    for (auto node = std::find(path.begin(), path.end(), id); node != path.end(); ++node)
+    for (auto node = std::ranges::find(path, id); node != path.end(); ++node)
     {
         cycle += std::to_string(*node) + " -> ";
     }
@@ -179,7 +178,7 @@ ChakraWindow::DescribeRunning() const
             running.push_back(&entry.node);
         }
     }
-    std::sort(running.begin(), running.end(), [](auto* a, auto* b) { return a->id < b->id; });
+    std::ranges::sort(running, [](auto* a, auto* b) { return a->id < b->id; });
     std::vector<std::string> lines;
     for (const auto* node : running)
     {

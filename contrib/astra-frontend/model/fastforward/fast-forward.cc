@@ -158,10 +158,14 @@ FastForward::FastForward(FastForwardConfig config,
 
 FastForward::~FastForward() = default;
 
+template <typename T, typename Handler>
 void
-FastForward::Schedule(TimePs delay, MessageHandler handler, void* arg)
+FastForward::Schedule(T& object, TimePs delay, Handler)
 {
-    m_clock.Schedule(delay, handler, arg);
+    m_clock.Schedule(
+        delay,
+        [](void* arg) { Handler{}(*static_cast<T*>(arg)); },
+        &object);
 }
 
 // --- operations that begin
@@ -336,13 +340,9 @@ FastForward::GoLive(Part& part)
     m_live->CatchUp(begin, [this, begin, &starts] {
         for (Start& start : starts)
         {
-            Schedule(
-                start.time - begin,
-                [](void* arg) {
-                    const auto& due = *static_cast<const Start*>(arg);
-                    due.operation->live->Begin(due.rank);
-                },
-                &start);
+            Schedule(start, start.time - begin, [](const Start& due) {
+                due.operation->live->Begin(due.rank);
+            });
         }
     });
     m_isCatchingUp = false;
@@ -395,9 +395,8 @@ void
 FastForward::Detach(Operation& operation)
 {
     const TimePs now = Now();
-    m_report.cutTails += std::any_of(operation.ends.begin(),
-                                     operation.ends.end(),
-                                     [now](TimePs end) { return end > now; });
+    m_report.cutTails +=
+        std::ranges::any_of(operation.ends, [now](TimePs end) { return end > now; });
     operation.isPast = true;
     Release(operation);
 }
@@ -413,7 +412,7 @@ FastForward::Release(Operation& operation)
     for (const uint32_t link : operation.shape->links)
     {
         auto& users = m_users[link];
-        const auto self = std::find(users.begin(), users.end(), &operation);
+        const auto self = std::ranges::find(users, &operation);
         if (self != users.end())
         {
             users.erase(self);
@@ -429,9 +428,8 @@ FastForward::Merge(Part& into, Part& from)
         operation->part = &into;
         into.operations.push_back(std::move(operation));
     }
-    std::sort(into.operations.begin(), into.operations.end(), [](const auto& a, const auto& b) {
-        return a->order < b->order;
-    });
+    std::ranges::sort(into.operations,
+                      [](const auto& a, const auto& b) { return a->order < b->order; });
     into.underWay += from.underWay;
     into.starts += from.starts;
     into.simulatedWork += from.simulatedWork;
@@ -466,13 +464,7 @@ FastForward::Plan(Part& part, TimePs time)
     part.nextEvaluation = time;
     part.startsSeen = part.starts;
     ++part.events;
-    Schedule(
-        time - Now(),
-        [](void* arg) {
-            Part& due = *static_cast<Part*>(arg);
-            due.owner->OnPlanned(due);
-        },
-        &part);
+    Schedule(part, time - Now(), [](Part& due) { due.owner->OnPlanned(due); });
 }
 
 void
@@ -506,11 +498,9 @@ FastForward::OnPlanned(Part& part)
 void
 FastForward::Evaluate(Part& part)
 {
-    const bool somethingEnds =
-        std::any_of(part.operations.begin(), part.operations.end(), [](const auto& operation) {
-            return !operation->IsOver() &&
-                   (operation->HasBegun() || !NeedsAllRanks(operation->what));
-        });
+    const bool somethingEnds = std::ranges::any_of(part.operations, [](const auto& operation) {
+        return !operation->IsOver() && (operation->HasBegun() || !NeedsAllRanks(operation->what));
+    });
     if (!somethingEnds || HasGivenUp())
     {
         return; // not before another rank begins, or never
@@ -572,13 +562,9 @@ FastForward::Arm(Operation& operation)
     }
     operation.armed = next;
     ++operation.events;
-    Schedule(
-        std::max<TimePs>(next - Now(), 0),
-        [](void* arg) {
-            auto& due = *static_cast<Operation*>(arg);
-            due.owner->OnEnd(due);
-        },
-        &operation);
+    Schedule(operation, std::max<TimePs>(next - Now(), 0), [](Operation& due) {
+        due.owner->OnEnd(due);
+    });
 }
 
 void
@@ -732,8 +718,8 @@ FastForward::LearnTimes(const Part& part, const PartOutcome& outcome)
         }
         const auto& starts = operation.starts;
         const auto& ends = outcome.ends[i];
-        const TimePs last = *std::max_element(starts.begin(), starts.end()) - operation.Anchor();
-        const TimePs shortest = *std::min_element(ends.begin(), ends.end()) - last;
+        const TimePs last = *std::ranges::max_element(starts) - operation.Anchor();
+        const TimePs shortest = *std::ranges::min_element(ends) - last;
         const auto [known, isNew] = m_shortest.try_emplace(operation.shape->digest, shortest);
         known->second = std::max<TimePs>(std::min(known->second, shortest), 0);
     }
@@ -770,7 +756,7 @@ FastForward::SortByLikeness(Part& part)
     const std::vector<Digest> likeness = LikenessOf(shapes);
     std::vector<std::size_t> order(likeness.size());
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&likeness](std::size_t a, std::size_t b) {
+    std::ranges::stable_sort(order, [&likeness](std::size_t a, std::size_t b) {
         return likeness[a] < likeness[b];
     });
     part.byLikeness.clear();

@@ -199,7 +199,9 @@ class FastForward
     void Leave(Operation& operation);
     void Release(Operation& operation);
     void End(Part& part);
-    void Schedule(TimePs delay, MessageHandler handler, void* arg);
+    /// Call @p handler, a lambda without captures, with @p object after @p delay.
+    template <typename T, typename Handler>
+    void Schedule(T& object, TimePs delay, Handler handler);
 
     // when the ends of a part are worked out
     /// Have a part evaluated at @p time, or at an earlier time if one is planned.

@@ -156,7 +156,7 @@ class SideSimulation::Copy : public ns3::QbbAddressee
 
         bool HasBegun() const
         {
-            return std::find(starts.begin(), starts.end(), NO_TIME) == starts.end();
+            return std::ranges::find(starts, NO_TIME) == starts.end();
         }
     };
 
@@ -212,9 +212,8 @@ class SideSimulation::Copy : public ns3::QbbAddressee
         const auto earlier = [](const Place* a, const Place* b) {
             return StartOf(*a) < StartOf(*b);
         };
-        std::stable_sort(m_pending.begin(), m_pending.end(), earlier);
-        const auto later =
-            std::upper_bound(m_pending.begin(), m_pending.end(), m_pending[0], earlier);
+        std::ranges::stable_sort(m_pending, earlier);
+        const auto later = std::ranges::upper_bound(m_pending, m_pending[0], earlier);
         Place& first = *m_pending.front();
         const TimePs delay = StartOf(first) - NetworkOf(first).Now();
         std::for_each(m_pending.begin(), later, [this, delay](Place* place) {

@@ -114,8 +114,7 @@ WaitingCopies::Describe(Copy& copy, const OwnedPattern& pattern) const
     {
         copy.operations.push_back(BytesOf(timed.operation));
         copy.starts.push_back(timed.starts);
-        copy.last =
-            std::max(copy.last, *std::max_element(timed.starts.begin(), timed.starts.end()));
+        copy.last = std::max(copy.last, *std::ranges::max_element(timed.starts));
     }
 }
 

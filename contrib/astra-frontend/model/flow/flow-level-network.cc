@@ -240,13 +240,7 @@ FlowLevelFabric::Send(uint32_t src, const SendRequest& request)
     // Never from inside the call: handlers of a message to oneself would run too early.
     if (latency > 0 || message->IsLocal())
     {
-        m_loop.Schedule(
-            latency,
-            [](void* arg) {
-                auto* late = static_cast<Message*>(arg);
-                late->fabric->Launch(late);
-            },
-            message);
+        m_loop.ScheduleFor(*message, latency, [](Message& late) { late.fabric->Launch(&late); });
     }
     else
     {
@@ -280,14 +274,10 @@ FlowLevelFabric::Launch(Message* message)
     {
         message->partsToDeliver = 1;
         message->partsToAcknowledge = 1;
-        m_loop.Schedule(
-            0,
-            [](void* arg) {
-                auto* local = static_cast<Message*>(arg);
-                local->fabric->PartDelivered(*local);
-                local->fabric->Acknowledge(local);
-            },
-            message);
+        m_loop.ScheduleFor(*message, 0, [](Message& local) {
+            local.fabric->PartDelivered(local);
+            local.fabric->Acknowledge(&local);
+        });
         return;
     }
     const auto parts =
@@ -426,13 +416,9 @@ FlowLevelFabric::Begin(Part* part, bool keepsTurn)
     request.keepsTurn = keepsTurn;
     request.onReached = [](void* arg) {
         auto* reached = static_cast<Part*>(arg);
-        reached->fabric->m_loop.Schedule(
-            reached->tail,
-            [](void* arg) {
-                auto* arrived = static_cast<Part*>(arg);
-                arrived->fabric->OnPartDelivered(arrived);
-            },
-            reached);
+        reached->fabric->m_loop.ScheduleFor(*reached, reached->tail, [](Part& arrived) {
+            arrived.fabric->OnPartDelivered(&arrived);
+        });
     };
     request.onDrained = [](void* arg) {
         auto* left = static_cast<Part*>(arg);
@@ -636,13 +622,9 @@ FlowLevelFabric::OnPartLeft(Part* part)
 void
 FlowLevelFabric::OnPartDelivered(Part* part)
 {
-    m_loop.Schedule(
-        part->ackDelay,
-        [](void* arg) {
-            auto* acknowledged = static_cast<Part*>(arg);
-            acknowledged->fabric->OnPartAcknowledged(acknowledged);
-        },
-        part);
+    m_loop.ScheduleFor(*part, part->ackDelay, [](Part& acknowledged) {
+        acknowledged.fabric->OnPartAcknowledged(&acknowledged);
+    });
     PartDelivered(*part->message);
 }
 
@@ -919,13 +901,9 @@ FlowLevelFabric::Join(int rank, const JoinRequest& request)
     if (operation.joiningPs != member.joinPs)
     {
         operation.joiningPs = member.joinPs;
-        m_loop.Schedule(
-            latency,
-            [](void* arg) {
-                auto* joined = static_cast<Operation*>(arg);
-                joined->fabric->JoinMembers(*joined);
-            },
-            &operation);
+        m_loop.ScheduleFor(operation, latency, [](Operation& joined) {
+            joined.fabric->JoinMembers(joined);
+        });
     }
     return true;
 }
@@ -959,13 +937,9 @@ FlowLevelFabric::JoinMembers(Operation& operation)
     }
     Part* part = Stream(operation, m_members, false, [](void* arg) {
         auto* reached = static_cast<Part*>(arg);
-        reached->fabric->m_loop.Schedule(
-            reached->tail,
-            [](void* arg) {
-                auto* arrived = static_cast<Part*>(arg);
-                arrived->fabric->OnContributionsArrived(arrived);
-            },
-            reached);
+        reached->fabric->m_loop.ScheduleFor(*reached, reached->tail, [](Part& arrived) {
+            arrived.fabric->OnContributionsArrived(&arrived);
+        });
     });
     part->number = operation.contributions++;
     operation.toJoin -= static_cast<uint32_t>(m_members.size());
@@ -973,13 +947,9 @@ FlowLevelFabric::JoinMembers(Operation& operation)
     {
         const auto first =
             static_cast<uint32_t>(std::min<uint64_t>(operation.bytes, operation.frames.mtuPayload));
-        m_loop.Schedule(
-            ns3::OneWayPs(m_path, operation.frames.DataWireBytes(first)),
-            [](void* arg) {
-                auto* begun = static_cast<Operation*>(arg);
-                begun->fabric->StartResults(*begun);
-            },
-            &operation);
+        m_loop.ScheduleFor(operation,
+                           ns3::OneWayPs(m_path, operation.frames.DataWireBytes(first)),
+                           [](Operation& begun) { begun.fabric->StartResults(begun); });
     }
 }
 
@@ -1058,13 +1028,9 @@ FlowLevelFabric::StartResults(Operation& operation)
     }
     Stream(operation, m_members, true, [](void* arg) {
         auto* part = static_cast<Part*>(arg);
-        part->fabric->m_loop.Schedule(
-            part->tail,
-            [](void* arg) {
-                auto* arrived = static_cast<Part*>(arg);
-                arrived->fabric->OnResultsArrived(arrived);
-            },
-            part);
+        part->fabric->m_loop.ScheduleFor(*part, part->tail, [](Part& arrived) {
+            arrived.fabric->OnResultsArrived(&arrived);
+        });
     });
     const uint64_t rest = operation.bytes % operation.frames.mtuPayload;
     const auto last = static_cast<uint32_t>(rest ? rest : operation.frames.mtuPayload);
@@ -1100,13 +1066,9 @@ FlowLevelFabric::OnContributionsArrived(Part* part)
     if (operation.contributing == 0 && operation.resultsCame)
     {
         // Results that were held up by this contribution follow its last frame.
-        m_loop.Schedule(
-            operation.lastFramePs,
-            [](void* arg) {
-                auto* ended = static_cast<Operation*>(arg);
-                ended->fabric->FinishReceivers(*ended);
-            },
-            &operation);
+        m_loop.ScheduleFor(operation, operation.lastFramePs, [](Operation& ended) {
+            ended.fabric->FinishReceivers(ended);
+        });
     }
 }
 

@@ -215,7 +215,7 @@ FlowRouter::FindNvSwitch(std::span<const int> hosts,
         {
             const uint32_t hostNode = m_topology.NodeOfHost(static_cast<uint32_t>(host));
             const auto all = m_topology.Ports(hostNode);
-            const auto it = std::find_if(all.begin(), all.end(), [&](const auto& port) {
+            const auto it = std::ranges::find_if(all, [&](const auto& port) {
                 return port.peer == node && m_links.IsUp(port.link);
             });
             if (it == all.end())

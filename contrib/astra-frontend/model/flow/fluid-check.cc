@@ -139,7 +139,7 @@ void
 FluidCheck::CheckRates()
 {
     const MaxMinSolver& solver = m_transfers.GetSolver();
-    std::fill(m_load.begin(), m_load.end(), 0);
+    std::ranges::fill(m_load, 0);
     m_transfers.ForEach([this](const FluidTransfer& transfer) {
         for (const MaxMinSolver::Use& use : transfer.bundle->uses)
         {
@@ -168,8 +168,7 @@ FluidCheck::CheckRates()
                              bundle.cap * 8e12));
         }
         const bool isHeld =
-            atCap ||
-            std::any_of(bundle.uses.begin(), bundle.uses.end(), [&](const MaxMinSolver::Use& use) {
+            atCap || std::ranges::any_of(bundle.uses, [&](const MaxMinSolver::Use& use) {
                 return m_load[use.resource] >= FULL * solver.GetCapacity(use.resource);
             });
         if (!isHeld)

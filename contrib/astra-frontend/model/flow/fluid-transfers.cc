@@ -395,13 +395,9 @@ FluidTransfers::Plan(FluidBundle& bundle)
     {
         bundle.armedPs = bundle.duePs;
         ++bundle.events;
-        m_loop.Schedule(
-            bundle.duePs - m_loop.Now(),
-            [](void* arg) {
-                auto* due = static_cast<FluidBundle*>(arg);
-                due->engine->OnEvent(*due);
-            },
-            &bundle);
+        m_loop.ScheduleFor(bundle, bundle.duePs - m_loop.Now(), [](FluidBundle& due) {
+            due.engine->OnEvent(due);
+        });
     }
 }
 

@@ -444,9 +444,7 @@ MaxMinSolver::FillMany()
         }
     }
     std::make_heap(m_levels.begin(), m_levels.end(), HIGHER);
-    std::sort(m_bounded.begin(), m_bounded.end(), [](const Bound& a, const Bound& b) {
-        return a.rate < b.rate;
-    });
+    std::ranges::sort(m_bounded, {}, &Bound::rate);
 
     auto next = m_bounded.begin();
     while (!m_levels.empty())

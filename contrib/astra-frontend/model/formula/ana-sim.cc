@@ -154,7 +154,7 @@ AnaSim::QueueConnections(std::span<uint32_t> entries)
         const Message& message = *entry.message;
         return std::tuple(entry.path.ingress, message.src, message.dst, message.channel);
     };
-    std::sort(entries.begin(), entries.end(), [&](uint32_t a, uint32_t b) {
+    std::ranges::sort(entries, [&](uint32_t a, uint32_t b) {
         return std::tuple(connection(a), a) < std::tuple(connection(b), b);
     });
     for (std::size_t i = 1; i < entries.size(); ++i)
@@ -176,13 +176,12 @@ AnaSim::Serve(std::span<uint32_t> entries,
               TimePs Entering::*work,
               TimePs Entering::*end)
 {
-    std::sort(entries.begin(), entries.end(), [&](uint32_t a, uint32_t b) {
+    std::ranges::sort(entries, [&](uint32_t a, uint32_t b) {
         return std::tuple(m_entering[a].*work, a) < std::tuple(m_entering[b].*work, b);
     });
-    auto connections =
-        static_cast<uint64_t>(std::count_if(entries.begin(), entries.end(), [this](uint32_t index) {
-            return m_entering[index].isLast;
-        }));
+    auto connections = static_cast<uint64_t>(std::ranges::count_if(entries, [this](uint32_t index) {
+        return m_entering[index].isLast;
+    }));
     TimePs now = begin;
     TimePs taken = 0;
     for (const uint32_t index : entries)
@@ -215,8 +214,8 @@ AnaSim::ShareIngress(std::span<uint32_t> entries)
         const MessagePath& path = m_entering[index].path;
         return path.alone - path.ingressTime;
     };
-    const TimePs first = firstBit(
-        *std::min_element(entries.begin(), entries.end(), [&firstBit](uint32_t a, uint32_t b) {
+    const TimePs first =
+        firstBit(*std::ranges::min_element(entries, [&firstBit](uint32_t a, uint32_t b) {
             return firstBit(a) < firstBit(b);
         }));
     TimePs& free = m_portFree[m_entering[entries.front()].path.ingress];
@@ -237,9 +236,7 @@ AnaSim::ForEachPort(uint32_t MessagePath::*port, void (AnaSim::*share)(std::span
     const auto number = [&](uint32_t index) { return m_entering[index].path.*port; };
     m_order.resize(m_entering.size());
     std::iota(m_order.begin(), m_order.end(), 0);
-    std::sort(m_order.begin(), m_order.end(), [&](uint32_t a, uint32_t b) {
-        return number(a) < number(b);
-    });
+    std::ranges::sort(m_order, [&](uint32_t a, uint32_t b) { return number(a) < number(b); });
     for (auto begin = m_order.begin(); begin != m_order.end();)
     {
         const auto end = std::find_if(begin, m_order.end(), [&](uint32_t index) {

@@ -77,9 +77,8 @@ MachinePaths::ShareReducingSwitch(std::span<const int> ranks) const
     const auto serverOf = [this](int rank) {
         return static_cast<uint32_t>(rank) / m_machine.gpusPerServer;
     };
-    return std::all_of(ranks.begin(), ranks.end(), [&](int rank) {
-        return serverOf(rank) == serverOf(ranks.front());
-    });
+    return std::ranges::all_of(ranks,
+                               [&](int rank) { return serverOf(rank) == serverOf(ranks.front()); });
 }
 
 } // namespace AstraSim

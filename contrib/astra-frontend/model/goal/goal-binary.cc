@@ -59,11 +59,6 @@ class ByteReader
         return taken;
     }
 
-    std::string_view Rest() const
-    {
-        return m_bytes;
-    }
-
   private:
     std::string_view m_bytes;
     const std::string& m_path;

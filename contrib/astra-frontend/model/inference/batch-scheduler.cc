@@ -451,7 +451,7 @@ BatchScheduler::Complete(const BatchItem& item, TimePs now)
 void
 BatchScheduler::Hold(Sequence& sequence)
 {
-    m_running.erase(std::find(m_running.begin(), m_running.end(), &sequence));
+    m_running.erase(std::ranges::find(m_running, &sequence));
 }
 
 void

@@ -63,7 +63,7 @@ CacheTransfers::CacheTransfers(const ServingConfig& config,
 CacheTransfers::Destination&
 CacheTransfers::DestinationOf(const Sequence& sequence)
 {
-    return *std::find_if(m_destinations.begin(), m_destinations.end(), [&](const auto& each) {
+    return *std::ranges::find_if(m_destinations, [&](const auto& each) {
         return each.instance->GetNumber() == sequence.decode.instance &&
                each.replica == sequence.decode.replica;
     });

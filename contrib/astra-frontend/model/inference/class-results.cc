@@ -117,7 +117,7 @@ Distribution::Of(std::vector<double> values)
     {
         return {};
     }
-    std::sort(values.begin(), values.end());
+    std::ranges::sort(values);
     const auto at = [&values](std::size_t percent) {
         return values[(values.size() * percent + 99) / 100 - 1];
     };

@@ -390,9 +390,8 @@ ServingInstance::StageEnded(ServingStep& step, uint32_t stage)
 void
 ServingInstance::End(ServingStep& step)
 {
-    const auto place = std::find_if(m_steps.begin(), m_steps.end(), [&step](const auto& each) {
-        return each.get() == &step;
-    });
+    const auto place =
+        std::ranges::find_if(m_steps, [&step](const auto& each) { return each.get() == &step; });
     const std::unique_ptr<ServingStep> ended = std::move(*place);
     m_steps.erase(place);
     m_totals.inSteps += Now() - ended->start;

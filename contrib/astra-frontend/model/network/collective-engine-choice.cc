@@ -23,8 +23,7 @@ CollectiveEngineChoice::Plan(const CommGroup& group, const CollectiveRequest& re
 {
     const bool have = request.op != CollectiveOp::None && request.op != CollectiveOp::AllToAllV &&
                       request.op != CollectiveOp::SendRecv;
-    const bool isTheirs =
-        std::find(m_classes.begin(), m_classes.end(), ToString(group.kind)) != m_classes.end();
+    const bool isTheirs = std::ranges::find(m_classes, ToString(group.kind)) != m_classes.end();
     return have && isTheirs && group.ranks.size() > 1 ? m_engines.Plan(group, request)
                                                       : m_nccl.Plan(group, request);
 }

@@ -75,6 +75,17 @@ class EventLoop
         }
     }
 
+    /// Call @p handler, a lambda without captures, with @p object after @p delay. @p object
+    /// outlives the event
+    template <typename T, typename Handler>
+    void ScheduleFor(T& object, TimePs delay, Handler)
+    {
+        Schedule(
+            delay,
+            [](void* arg) { Handler{}(*static_cast<T*>(arg)); },
+            &object);
+    }
+
     /// As above, for anything that can be called; slower.
     void Schedule(TimePs delay, std::function<void()> action);
 

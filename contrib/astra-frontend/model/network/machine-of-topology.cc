@@ -22,14 +22,12 @@ SwitchesJoinServers(const ns3::ClusterTopology& topology)
 {
     const auto isLinked = [&](uint32_t host, uint32_t node) {
         const auto ports = topology.Ports(topology.NodeOfHost(host));
-        return std::any_of(ports.begin(), ports.end(), [node](const auto& port) {
-            return port.peer == node;
-        });
+        return std::ranges::any_of(ports, [node](const auto& port) { return port.peer == node; });
     };
     for (uint32_t first = 0; first < topology.hostCount; first += topology.gpusPerServer)
     {
         const auto ports = topology.Ports(topology.NodeOfHost(first));
-        const bool joined = std::any_of(ports.begin(), ports.end(), [&](const auto& port) {
+        const bool joined = std::ranges::any_of(ports, [&](const auto& port) {
             bool all = topology.Is(port.peer, ns3::ClusterTopology::NodeKind::NvSwitch);
             for (uint32_t gpu = 1; all && gpu < topology.gpusPerServer; ++gpu)
             {

@@ -24,7 +24,7 @@ FewestNics(const ns3::ClusterTopology& topology)
     for (uint32_t host = 0; host < topology.hostCount; ++host)
     {
         const auto ports = topology.Ports(topology.NodeOfHost(host));
-        const auto nics = std::count_if(ports.begin(), ports.end(), [&](const auto& port) {
+        const auto nics = std::ranges::count_if(ports, [&](const auto& port) {
             return !topology.IsNvLink(port.link);
         });
         fewest = std::min(fewest, static_cast<uint32_t>(nics));

@@ -218,7 +218,7 @@ CollectiveLedger::DescribeMissingRanks() const
             missing.push_back(instance.get());
         }
     }
-    std::sort(missing.begin(), missing.end(), [](auto* a, auto* b) { return a->id < b->id; });
+    std::ranges::sort(missing, [](auto* a, auto* b) { return a->id < b->id; });
     std::vector<std::string> lines;
     for (const auto* instance : missing)
     {

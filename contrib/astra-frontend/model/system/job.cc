@@ -84,9 +84,8 @@ class Job::Counter : public RunObservers
 
     uint32_t PassesDone(std::size_t ranks) const
     {
-        const auto pass = std::find_if(m_passes.begin(), m_passes.end(), [ranks](uint32_t done) {
-            return done < ranks;
-        });
+        const auto pass =
+            std::ranges::find_if(m_passes, [ranks](uint32_t done) { return done < ranks; });
         return static_cast<uint32_t>(pass - m_passes.begin());
     }
 
@@ -122,8 +121,7 @@ Job::Job(JobDescription description)
                 m_description.isOnlyJob && !m_description.isPart && !m_description.sample}
 {
     const auto& ranks = m_description.ranks;
-    m_jobRankOf.assign(static_cast<std::size_t>(*std::max_element(ranks.begin(), ranks.end())) + 1,
-                       -1);
+    m_jobRankOf.assign(static_cast<std::size_t>(*std::ranges::max_element(ranks)) + 1, -1);
     ChooseSimulated();
     m_systems.resize(ranks.size());
     m_workloads.resize(ranks.size());

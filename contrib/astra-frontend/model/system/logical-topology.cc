@@ -98,7 +98,7 @@ LogicalTopology::GetMask(const CommGroup& group) const
     }
     for (const auto& [mask, groups] : m_subspaces)
     {
-        const auto found = std::find_if(groups.begin(), groups.end(), [&group](const auto& entry) {
+        const auto found = std::ranges::find_if(groups, [&group](const auto& entry) {
             return entry.second.id == group.id;
         });
         if (found != groups.end())

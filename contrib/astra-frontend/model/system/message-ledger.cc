@@ -76,7 +76,7 @@ MessageLedger::Describe() const
                 key.src,
                 key.dst));
     }
-    std::sort(messages.begin(), messages.end());
+    std::ranges::sort(messages);
     std::vector<std::string> lines;
     for (auto& [id, line] : messages)
     {

@@ -28,7 +28,7 @@ StreamQueue::LaneOf(const StreamLane& lane)
 bool
 StreamQueue::RunsOther(const StreamLane& lane) const
 {
-    return std::any_of(streams.begin(), streams.end(), [&lane](const StreamBaseline* stream) {
+    return std::ranges::any_of(streams, [&lane](const StreamBaseline* stream) {
         return stream->initialized && stream->get_lane() != lane;
     });
 }

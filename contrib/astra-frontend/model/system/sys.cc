@@ -175,7 +175,7 @@ Sys::get_priority(int explicitPriority)
 void
 Sys::insert_stream(std::list<StreamBaseline*>& queue, StreamBaseline* stream)
 {
-    const auto before = std::find_if(queue.begin(), queue.end(), [stream](StreamBaseline* other) {
+    const auto before = std::ranges::find_if(queue, [stream](StreamBaseline* other) {
         return !other->initialized && other->priority < stream->priority;
     });
     queue.insert(before, stream);
@@ -292,7 +292,7 @@ Sys::MembershipIn(const CommGroup& group)
             return membership;
         }
     }
-    const auto place = std::find(group.ranks.begin(), group.ranks.end(), get_rank());
+    const auto place = std::ranges::find(group.ranks, get_rank());
     return m_memberships.emplace_back(
         Membership{group.id, static_cast<uint32_t>(place - group.ranks.begin()), 0});
 }

@@ -550,7 +550,7 @@ ChakraRank::BeginCollective(const ChakraNode& node)
                    "names the process group '" + node.group + "'",
                    "one of the communicator file or of a metadata node before it");
     }
-    if (std::find(group->ranks.begin(), group->ranks.end(), m_sys.get_rank()) == group->ranks.end())
+    if (std::ranges::find(group->ranks, m_sys.get_rank()) == group->ranks.end())
     {
         trace.Fail(node.id,
                    "takes part in process group '" + node.group + "' of other ranks",

@@ -193,7 +193,7 @@ bool
 CollectiveTestWorkload::AllTook(uint32_t iterations, TimePs last) const
 {
     const double most = m_iterations.steadiness * static_cast<double>(last);
-    return std::all_of(m_ranks.begin(), m_ranks.end(), [&](const Rank* rank) {
+    return std::ranges::all_of(m_ranks, [&](const Rank* rank) {
         return rank->GetIteration() >= iterations &&
                static_cast<double>(std::abs(rank->GetLast() - last)) <= most;
     });

@@ -160,9 +160,8 @@ class KvCacheReader
         {
             m_config.requests.push_back(ParseRequest(lines));
         }
-        std::stable_sort(m_config.requests.begin(), m_config.requests.end(), [](auto& a, auto& b) {
-            return a.arrival < b.arrival;
-        });
+        std::ranges::stable_sort(m_config.requests,
+                                 [](auto& a, auto& b) { return a.arrival < b.arrival; });
     }
 
     /// Poisson arrivals: exponential gaps.

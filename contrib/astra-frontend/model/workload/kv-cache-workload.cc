@@ -84,8 +84,7 @@ class KvCacheRank : public RankWorkload
     {
         const auto& config = workload.GetConfig();
         const auto place = [rank](const std::vector<uint32_t>& ranks) {
-            return static_cast<uint32_t>(std::find(ranks.begin(), ranks.end(), rank) -
-                                         ranks.begin());
+            return static_cast<uint32_t>(std::ranges::find(ranks, rank) - ranks.begin());
         };
         const uint32_t prefill = place(config.prefill);
         const uint32_t decode = place(config.decode);
@@ -221,8 +220,7 @@ KvCacheWorkload::KvCacheWorkload(KvCacheConfig config)
 {
     for (const uint32_t rank : m_config.decode)
     {
-        if (std::find(m_config.prefill.begin(), m_config.prefill.end(), rank) !=
-            m_config.prefill.end())
+        if (std::ranges::find(m_config.prefill, rank) != m_config.prefill.end())
         {
             throw ns3::InputError(m_config.file,
                                   0,
@@ -239,7 +237,7 @@ KvCacheWorkload::Bind(const std::vector<int>& ranks)
 {
     for (const auto* set : {&m_config.prefill, &m_config.decode})
     {
-        const uint32_t largest = *std::max_element(set->begin(), set->end());
+        const uint32_t largest = *std::ranges::max_element(*set);
         if (largest >= ranks.size())
         {
             throw ns3::InputError(m_config.file,
@@ -344,7 +342,7 @@ KvCacheWorkload::ReportPercentiles(RunObserver& observer) const
     {
         times.push_back(transfer.end - transfer.start);
     }
-    std::sort(times.begin(), times.end());
+    std::ranges::sort(times);
     for (const uint32_t percent : {50U, 90U, 95U, 99U, 100U})
     {
         // Nearest rank: the smallest value that so many per cent do not exceed.

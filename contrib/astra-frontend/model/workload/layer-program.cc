@@ -590,7 +590,7 @@ FindMicroBatches(const LayerTable& table)
     {
         ++occurrences[layer.name];
     }
-    const auto start = std::find_if(layers.begin(), layers.end(), [&](const Layer& layer) {
+    const auto start = std::ranges::find_if(layers, [&](const Layer& layer) {
         return occurrences[layer.name] == count;
     });
     if (count < 2 || start == layers.end())

@@ -624,9 +624,8 @@ GroupSizes(const LayerTable& table, const ParallelSizes& options, const std::vec
         return sizes;
     }
     const uint32_t server = options.gpusPerServer;
-    const auto gap = std::adjacent_find(ranks.begin(), ranks.end(), [](int rank, int next) {
-        return next != rank + 1;
-    });
+    const auto gap =
+        std::ranges::adjacent_find(ranks, [](int rank, int next) { return next != rank + 1; });
     const bool wholeServers = server > 1 && sizes.world > server && sizes.world % server == 0 &&
                               static_cast<uint32_t>(ranks.front()) % server == 0 &&
                               gap == ranks.end();

@@ -160,7 +160,7 @@ LayerWorkload::Bind(const std::vector<int>& ranks)
             // The weight gradients' collectives, which ranks wait for, move behind the pipeline's
             // part, so that a waiting rank delays no other stage.
             auto& program = m_programs.back();
-            const auto step = std::find_if(program.begin(), program.end(), [](const auto& s) {
+            const auto step = std::ranges::find_if(program, [](const auto& s) {
                 return s.kind == ProgramStep::Kind::SendTied ||
                        s.kind == ProgramStep::Kind::WaitGradients;
             });
@@ -475,11 +475,10 @@ LayerRank::EndIssued(const Issued& issued)
 void
 LayerRank::RemoveIssued(const Issued& issued, TimePs updateStart)
 {
-    const auto found =
-        std::find_if(m_issued.begin(), m_issued.end(), [&issued](const Issued& other) {
-            return other.layer == issued.layer && other.phase == issued.phase &&
-                   other.pass == issued.pass;
-        });
+    const auto found = std::ranges::find_if(m_issued, [&issued](const Issued& other) {
+        return other.layer == issued.layer && other.phase == issued.phase &&
+               other.pass == issued.pass;
+    });
     m_issued.erase(found);
     if (m_state != State::WaitsForIssued || m_waitPosition.layer != issued.layer ||
         m_waitPosition.phase != issued.phase)
@@ -504,7 +503,7 @@ LayerRank::RemoveIssued(const Issued& issued, TimePs updateStart)
 bool
 LayerRank::WaitForIssued(uint32_t layer, TrainingPhase phase)
 {
-    const auto found = std::find_if(m_issued.begin(), m_issued.end(), [&](const Issued& issued) {
+    const auto found = std::ranges::find_if(m_issued, [&](const Issued& issued) {
         return issued.layer == layer && issued.phase == phase;
     });
     if (const auto last = m_lastIssued.find({layer, phase}); last != m_lastIssued.end())

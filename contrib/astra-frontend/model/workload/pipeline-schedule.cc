@@ -201,7 +201,7 @@ CheckPasses(const ns3::YamlRows& rows, const YAML::Node& node, uint32_t directio
                pass.size() == (ends ? 2 : 1) && (!ends || pass[1] == '0' || pass[1] == '1');
     };
     std::string spaced = text;
-    std::replace(spaced.begin(), spaced.end(), '+', ' ');
+    std::ranges::replace(spaced, '+', ' ');
     std::istringstream words(spaced);
     bool any = false;
     for (std::string pass; words >> pass; any = true)

@@ -95,7 +95,7 @@ class WholeExpression
         }
         const auto isPart = [](unsigned char c) { return std::isalnum(c) || c == '_'; };
         Next();
-        const auto end = std::find_if_not(m_left.begin(), m_left.end(), isPart);
+        const auto end = std::ranges::find_if_not(m_left, isPart);
         const std::string word(m_left.begin(), end);
         m_left.remove_prefix(word.size());
         if (word == "min" || word == "max")
@@ -103,7 +103,7 @@ class WholeExpression
             return Extreme(word == "min");
         }
         if (!word.empty() && word.size() < 10 &&
-            std::all_of(word.begin(), word.end(), [](unsigned char c) { return std::isdigit(c); }))
+            std::ranges::all_of(word, [](unsigned char c) { return std::isdigit(c); }))
         {
             return std::stoll(word);
         }

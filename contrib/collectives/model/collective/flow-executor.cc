@@ -231,9 +231,8 @@ FlowExecutor::SendByTurns()
 {
     const auto takesTurns = [](const Outbound& outbound) {
         const auto& starts = outbound.times.slowStarts;
-        return outbound.sources.empty() && std::any_of(starts.begin(),
-                                                       starts.end(),
-                                                       [](auto& start) { return start.occupies; });
+        return outbound.sources.empty() &&
+               std::ranges::any_of(starts, [](auto& start) { return start.occupies; });
     };
     for (bool hasSent = true; hasSent;)
     {
@@ -738,7 +737,7 @@ FlowExecutor::LearnSlots()
     {
         const Lane& lane = outbound.lane;
         if (lane.messages == 0 || lane.kind != LaneKind::Message || outbound.isFar ||
-            std::find(asked.begin(), asked.end(), lane.peer) != asked.end())
+            std::ranges::find(asked, lane.peer) != asked.end())
         {
             continue;
         }

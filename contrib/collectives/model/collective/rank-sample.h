@@ -44,9 +44,8 @@ class RankSample
         {
             return static_cast<uint32_t>(group.ranks.size());
         }
-        return static_cast<uint32_t>(std::count_if(group.ranks.begin(),
-                                                   group.ranks.end(),
-                                                   [this](int rank) { return Has(rank); }));
+        return static_cast<uint32_t>(
+            std::ranges::count_if(group.ranks, [this](int rank) { return Has(rank); }));
     }
 
   private:

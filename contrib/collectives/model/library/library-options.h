@@ -58,8 +58,7 @@ class NcclChoices
     bool Allow(CollectiveOp op, E choice) const
     {
         const std::vector<E>& choices = Of(op);
-        return choices.empty() ||
-               std::find(choices.begin(), choices.end(), choice) != choices.end();
+        return choices.empty() || std::ranges::find(choices, choice) != choices.end();
     }
 
   private:

@@ -375,8 +375,7 @@ class NcclVariables
             {"NCCL_P2P_NET_CHUNKSIZE",
              bytes(options.pairNetChunk, 1024),
              "a chunk of AllToAll, SendRecv and their like in groups of several servers (131072, "
-             "or "
-             "as the network's plug-in sets it; AMD's GPUs have RCCL's, which grows with the "
+             "or as the network's plug-in sets it; AMD's GPUs have RCCL's, which grows with the "
              "group); no more than an eighth of ``NCCL_BUFFSIZE`` counts"},
             {"NCCL_P2P_NVL_CHUNKSIZE",
              bytes(options.pairNvlinkChunk, 1024),

@@ -93,8 +93,7 @@ class KindReader
             {"told_us",
              ns3::Real(m_kind.toldUs, 0, MAX_US),
              "latency in microseconds that the plug-in tells NCCL, for its choices; messages of LL "
-             "and "
-             "LL128 keep their slots as long"},
+             "and LL128 keep their slots as long"},
             {"slot_trips",
              ns3::Whole(m_kind.slotTrips, 1, MAX_TRIPS),
              "one-way trips for which a message keeps its slot of the sender's buffer"},
@@ -123,8 +122,7 @@ class KindReader
                   &KindReader::ReadSlowStarts),
              "messages of more than ``above`` bytes take ``us`` microseconds more to start; "
              "``occupies: true``: the CPU of the NIC does nothing else meanwhile, nor while it "
-             "moves "
-             "the message at ``gbps``, if that is given"},
+             "moves the message at ``gbps``, if that is given"},
             {"without",
              node("without", WITHOUT, &KindReader::ReadWithout),
              "protocols that may not be used, and NVLS"},

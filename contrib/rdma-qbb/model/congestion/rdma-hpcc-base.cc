@@ -91,8 +91,7 @@ RdmaHpccBase::DescribeMisfit(const RdmaQueuePair& qp, uint64_t bdpBytes) const
     if (!m_baseRtt.IsZero() && m_baseRtt.GetPicoSeconds() < qp.baseRttPs)
     {
         return fmt::format(
-            "ns3::RdmaHpccBase::BaseRtt of {:g} us is below the idle round trip of a "
-            "path, {:g} us",
+            "ns3::RdmaHpccBase::BaseRtt of {:g} us is below the idle round trip of a path, {:g} us",
             m_baseRtt.GetPicoSeconds() / 1e6,
             qp.baseRttPs / 1e6);
     }
@@ -102,10 +101,9 @@ RdmaHpccBase::DescribeMisfit(const RdmaQueuePair& qp, uint64_t bdpBytes) const
     if (stepBps > 0 && stepBytes < stepOfPaper / LEAST_PART_OF_STEP)
     {
         return fmt::format(
-            "RATE_AI of {:g} Mb/s adds {:.3g} bytes in HPCC's round trip of {:g} us, "
-            "where its paper has 8% of a frame, {:.3g} bytes: flows that share a "
-            "link stay unequal, and the last ends late. Without RATE_AI the step "
-            "follows the frame",
+            "RATE_AI of {:g} Mb/s adds {:.3g} bytes in HPCC's round trip of {:g} us, where its "
+            "paper has 8% of a frame, {:.3g} bytes: flows that share a link stay unequal, and the "
+            "last ends late. Without RATE_AI the step follows the frame",
             stepBps / 1e6,
             stepBytes,
             qp.baseRttPs / 1e6,

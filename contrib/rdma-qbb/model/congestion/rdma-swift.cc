@@ -52,8 +52,7 @@ RdmaSwift::GetTypeId()
             .AddConstructor<RdmaSwift>()
             .AddAttribute("BaseTarget",
                           "Fabric delay target before QueueTarget, HopTarget and flow scaling; 0: "
-                          "the pair's idle "
-                          "round trip.",
+                          "the pair's idle round trip.",
                           TimeValue(Time(0)),
                           MakeTimeAccessor(&RdmaSwift::m_baseTarget),
                           MakeTimeChecker(Time(0)))

@@ -98,11 +98,10 @@ class RdmaTimelyBase : public RdmaCongestionOps
             return "";
         }
         return fmt::format(
-            "{0} takes about {1:.3g} ms to raise a rate from MIN_RATE ({2:g} Mb/s) to half "
-            "of a port's {3:g} Gb/s, one step of RATE_AI ({4:g} Mb/s) or RATE_HAI for each "
-            "{5} bytes: flows that are cut once end late. The paper's constants are for "
-            "long flows at 10 Gb/s; expected a higher MIN_RATE and RATE_AI, or a smaller "
-            "{0}::SegmentBytes",
+            "{0} takes about {1:.3g} ms to raise a rate from MIN_RATE ({2:g} Mb/s) to half of a "
+            "port's {3:g} Gb/s, one step of RATE_AI ({4:g} Mb/s) or RATE_HAI for each {5} bytes: "
+            "flows that are cut once end late. The paper's constants are for long flows at 10 "
+            "Gb/s; expected a higher MIN_RATE and RATE_AI, or a smaller {0}::SegmentBytes",
             GetInstanceTypeId().GetName(),
             seconds * 1e3,
             m_minRate.GetBitRate() / 1e6,

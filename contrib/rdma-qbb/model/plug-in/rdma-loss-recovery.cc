@@ -22,9 +22,8 @@ RdmaLossRecovery::GetTypeId()
             .SetGroupName("RdmaQbb")
             .AddAttribute("ReorderFrames",
                           "Where switches choose paths per frame: frames beyond the one expected "
-                          "that a receiver keeps while it waits for frames that were overtaken; "
-                          "0: 4096, or what the path's bandwidth-delay product holds if that is "
-                          "more",
+                          "that a receiver keeps while it waits for frames that were overtaken; 0: "
+                          "4096, or what the path's bandwidth-delay product holds if that is more",
                           UintegerValue(0),
                           MakeUintegerAccessor(&RdmaLossRecovery::m_reorderFrames),
                           MakeUintegerChecker<uint32_t>())

@@ -50,9 +50,8 @@ QbbNetDevice::GetTypeId()
                           MakeDataRateChecker())
             .AddAttribute(
                 "PauseTime",
-                "How long a PFC pause lasts unless refreshed or resumed, at least as long "
-                "as two of the longest RDMA frames; it is refreshed at half of it. 0: "
-                "until resumed",
+                "How long a PFC pause lasts unless refreshed or resumed, at least as long as two "
+                "of the longest RDMA frames; it is refreshed at half of it. 0: until resumed",
                 TimeValue(MicroSeconds(5)),
                 MakeTimeAccessor(&QbbNetDevice::m_pauseTime),
                 MakeTimeChecker(Time(0)))

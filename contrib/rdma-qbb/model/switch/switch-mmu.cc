@@ -66,8 +66,7 @@ SwitchMmu::GetTypeId()
             .AddAttribute(
                 "ReserveBytes",
                 "Bytes guaranteed to each (ingress port, lossless priority), or to a lossy "
-                "priority "
-                "where none is lossless",
+                "priority where none is lossless",
                 UintegerValue(4096),
                 MakeUintegerAccessor(&SwitchMmu::SetAndPartition<&SwitchMmu::m_reserve, uint64_t>,
                                      &SwitchMmu::Get<&SwitchMmu::m_reserve, uint64_t>),

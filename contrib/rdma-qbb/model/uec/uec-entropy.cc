@@ -149,7 +149,7 @@ operator>>(std::istream& text, UecSpreading& spreading)
 {
     std::string word;
     text >> word;
-    const auto named = std::find(SPREADINGS.begin(), SPREADINGS.end(), word);
+    const auto named = std::ranges::find(SPREADINGS, word);
     const bool isLegal = named != SPREADINGS.end();
     if (isLegal)
     {

@@ -306,11 +306,9 @@ DiskStore::MakeTable()
 {
     // Another run may be making it, too.
     const bool isMade =
-        Execute("BEGIN IMMEDIATE;"
-                "CREATE TABLE IF NOT EXISTS" +
+        Execute("BEGIN IMMEDIATE;CREATE TABLE IF NOT EXISTS" +
                 std::string(TABLE.substr(TABLE.find(" outcomes"))) +
-                ";"
-                "CREATE INDEX IF NOT EXISTS by_use ON outcomes (used);" +
+                ";CREATE INDEX IF NOT EXISTS by_use ON outcomes (used);" +
                 fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}; COMMIT",
                             APPLICATION,
                             FORMAT));

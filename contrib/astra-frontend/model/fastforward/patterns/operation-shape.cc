@@ -344,7 +344,7 @@ ShapeFinder::AddShares()
         const auto [from, to] = NodesOf(link);
         return std::tuple(m_linkPlaces[link], m_nodePlaces[from], m_nodePlaces[to]);
     };
-    std::stable_sort(m_shares.begin(), m_shares.end(), [&](const auto& a, const auto& b) {
+    std::ranges::stable_sort(m_shares, [&](const auto& a, const auto& b) {
         return order(a.link) < order(b.link);
     });
     for (const FlowRouter::Share& share : m_shares)

@@ -128,9 +128,8 @@ bool
 PartStore::HasDraws(const Digest& key) const
 {
     const auto& outcomes = OutcomesOf(key);
-    return std::any_of(outcomes.begin(), outcomes.end(), [](const auto& entry) {
-        return entry->outcome.traffic.HasDraws();
-    });
+    return std::ranges::any_of(outcomes,
+                               [](const auto& entry) { return entry->outcome.traffic.HasDraws(); });
 }
 
 PartStore::Entry*

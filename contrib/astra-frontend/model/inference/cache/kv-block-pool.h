@@ -22,6 +22,11 @@ namespace AstraSim
  * A block of tokens that other requests may also begin with has its content for a name, by which
  * sequences share it. A block without users counts as free, but keeps its content until its memory
  * is needed; the block that has been unused for longest goes first (vLLM's prefix caching).
+ *
+ * Blocks have no numbers here. The pool counts those in use; the others are free. m_named has each
+ * content with its users. A content without users is also in m_idle, in the order of its last use,
+ * and its block is one of the free ones. So Take() takes blocks without a content first, and
+ * forgets the oldest of m_idle only when fewer blocks are free than m_idle has contents.
  */
 class KvBlockPool
 {

@@ -61,12 +61,6 @@ class RemoteCache
     std::pair<uint64_t, uint64_t> Write(std::span<const CacheRank> ranks,
                                         std::span<const uint64_t> contents);
 
-    /// @return bytes of a layer of a block on a rank
-    uint64_t GetLayerBytes() const
-    {
-        return m_layerBytes;
-    }
-
     /// Call @p idle as soon as nothing is under way.
     void WhenIdle(std::function<void()> idle);
 

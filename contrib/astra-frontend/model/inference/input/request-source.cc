@@ -119,9 +119,8 @@ FromZero(RequestTrace trace, const std::string& name, std::size_t line, double t
     {
         throw ns3::InputError(name, line, "there are no requests", "a line for each request");
     }
-    std::stable_sort(requests.begin(), requests.end(), [](const auto& a, const auto& b) {
-        return a.arrival < b.arrival;
-    });
+    std::ranges::stable_sort(requests,
+                             [](const auto& a, const auto& b) { return a.arrival < b.arrival; });
     const TimePs first = trace.origin;
     for (auto& request : requests)
     {
@@ -178,8 +177,7 @@ class TraceReader
         const auto cells = Cells(header);
         m_columns = cells.size();
         const auto place = [&](std::string_view name) {
-            return static_cast<std::size_t>(std::find(cells.begin(), cells.end(), name) -
-                                            cells.begin());
+            return static_cast<std::size_t>(std::ranges::find(cells, name) - cells.begin());
         };
         for (const auto& names : KNOWN_TRACES)
         {
@@ -220,14 +218,14 @@ class TraceReader
         }
         for (const auto cell : cells)
         {
-            if (std::count(cells.begin(), cells.end(), cell) > 1)
+            if (std::ranges::count(cells, cell) > 1)
             {
                 Fail("column '" + std::string(cell.substr(0, 80)) + "' is there twice", "one");
             }
             if (cell != PREFIX_ID && cell != PREFIX_TOKENS && cell != SESSION_ID &&
                 cell != PRIORITY && cell != CLASS && cell != MODELS[0] && cell != MODELS[1] &&
                 cell != names.arrival && cell != names.prompt && cell != names.output &&
-                std::find(OTHER_COLUMNS.begin(), OTHER_COLUMNS.end(), cell) == OTHER_COLUMNS.end())
+                std::ranges::find(OTHER_COLUMNS, cell) == OTHER_COLUMNS.end())
             {
                 Fail("unknown column '" + std::string(cell) + "'",
                      std::string(names.arrival) + "," + std::string(names.prompt) + "," +

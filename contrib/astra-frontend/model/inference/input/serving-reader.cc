@@ -261,9 +261,8 @@ class ServingReader
             {"trace",
              ns3::Text(m_trace, "a file"),
              "instead of requests that are drawn: a file of requests (CSV, or Mooncake's JSON "
-             "lines). "
-             "Requests with 0 tokens of prompt or output, such as calls that failed, are left out; "
-             "a warning and ``requests_left_out`` of ``run.json`` count them"},
+             "lines). Requests with 0 tokens of prompt or output, such as calls that failed, are "
+             "left out; a warning and ``requests_left_out`` of ``run.json`` count them"},
             {"time_scale",
              ns3::Real(m_timeScale, LEAST_REAL, MOST_REAL),
              "factor of the trace's times",
@@ -290,12 +289,11 @@ class ServingReader
                                return true;
                            }},
              "a class of requests, such as chats, and what holds for it: ``share:`` of the "
-             "requests "
-             "that are drawn, relative to the other classes' (a trace names the class of each "
-             "request in its column ``class``); ``ttft_limit_ms:``, ``tpot_limit_ms:`` and "
+             "requests that are drawn, relative to the other classes' (a trace names the class of "
+             "each request in its column ``class``); ``ttft_limit_ms:``, ``tpot_limit_ms:`` and "
              "``e2e_limit_ms:`` in place of the limits above; ``priority:`` in place of the "
-             "trace's; ``max_running:``, requests that instances have at a time, while others "
-             "wait for one of them to end; ``max_queued:``, as the key below",
+             "trace's; ``max_running:``, requests that instances have at a time, while others wait "
+             "for one of them to end; ``max_queued:``, as the key below",
              true},
             {"max_queued",
              ns3::Whole(config.admission.maxQueued, 0, UINT32_MAX),
@@ -424,11 +422,10 @@ class ServingReader
               }},
              "``colocated``, ``prefill`` or ``decode``; ranks such as ``0-7``; then ``tp:`` (or "
              "``model_parallel_NPU_group:``), ``dp:``, ``ep:`` and ``pp:`` with their sizes (1). "
-             "The "
-             "ranks are cut into instances of TP x DP x PP: DP replicas of the attention layers "
-             "share experts, and groups of EP of their ranks exchange tokens. If only one of "
-             "``dp:`` and ``ep:`` is given, both have it. The keys below belong to the instances "
-             "of the last such line before them, or, before the first, to all",
+             "The ranks are cut into instances of TP x DP x PP: DP replicas of the attention "
+             "layers share experts, and groups of EP of their ranks exchange tokens. If only one "
+             "of ``dp:`` and ``ep:`` is given, both have it. The keys below belong to the "
+             "instances of the last such line before them, or, before the first, to all",
              true});
         return rows;
     }
@@ -527,8 +524,7 @@ class ServingReader
              "the number of instances follows the load, as Kubernetes' HorizontalPodAutoscaler has "
              "it: of n instances, ceil(n x mean / target) are wanted, and n while mean / target is "
              "within 0.9 to 1.1. ``concurrency``: requests of an instance; ``queue``: those of "
-             "them "
-             "that wait; ``kv_use``: share of its blocks in use. Colocated instances alone "
+             "them that wait; ``kv_use``: share of its blocks in use. Colocated instances alone "
              "(all instances serve all the time)"},
             {"min_instances",
              ns3::Whole(pool.autoscale.least, 1, UINT32_MAX),
