@@ -328,8 +328,8 @@ TEST_F(Defaults, AnMmuKeepsTheMaskThatItHasBeforeAFabricIsBuilt)
     Ptr<RdmaFabric> fabric = CreateObject<RdmaFabric>();
     fabric->Build(NodeContainer(hosts, access));
     const SwitchMmu& mmu = *fabric->GetSwitch(2)->GetMmu();
-    EXPECT_TRUE(mmu.IsLossless(5));
-    EXPECT_FALSE(mmu.IsLossless(3));
+    EXPECT_TRUE(mmu.GetLimits().IsLossless(5));
+    EXPECT_FALSE(mmu.GetLimits().IsLossless(3));
     Simulator::Destroy();
     fabric->Dispose();
 }
@@ -445,7 +445,7 @@ TEST_F(Defaults, AnNvSwitchHasABufferAndAThresholdOfItsOwn)
     EXPECT_FALSE(isDynamic(nvswitch));
     EXPECT_TRUE(isDynamic(hub));
     const SwitchMmu& mmu = *built.fabric->GetSwitch(nvswitch)->GetMmu();
-    EXPECT_EQ(mmu.GetBufferBytes(), 2 * mmu.GetAllHeadroom() + 123456);
+    EXPECT_EQ(mmu.GetLimits().GetBufferBytes(), 2 * mmu.GetLimits().GetAllHeadroom() + 123456);
 }
 
 TEST_F(Defaults, ABufferThatIsTooSmallIsRefusedByTheNameOfWhatSaysSo)
@@ -502,7 +502,7 @@ TEST_F(Defaults, ConfigPathsReachHostsSwitchesAndTheirPlugIns)
                 UintegerValue(8000));
     const uint32_t hub = 6;
     SwitchMmu& mmu = *built.fabric->GetSwitch(hub)->GetMmu();
-    const uint64_t shared = mmu.GetSharedBytes();
+    const uint64_t shared = mmu.GetLimits().GetSharedBytes();
     Config::Set("/NodeList/*/$ns3::SwitchNode/Mmu/BufferBytes", UintegerValue(20'000'000));
 
     UintegerValue value;
@@ -512,7 +512,8 @@ TEST_F(Defaults, ConfigPathsReachHostsSwitchesAndTheirPlugIns)
     EXPECT_EQ(value.Get(), 4U);
     built.fabric->GetHw(0).GetLossRecovery()->GetAttribute("ChunkBytes", value);
     EXPECT_EQ(value.Get(), 8000U);
-    EXPECT_EQ(mmu.GetSharedBytes(), shared + 20'000'000 - (16U << 20)) << "divided again";
+    EXPECT_EQ(mmu.GetLimits().GetSharedBytes(), shared + 20'000'000 - (16U << 20))
+        << "divided again";
     // One host's plug-in is not another's.
     Config::Set(
         "/NodeList/0/$ns3::RdmaDriver/RdmaHw/CongestionOps/$ns3::RdmaDcqcn/FastRecoveryTimes",

@@ -44,7 +44,7 @@ struct Above : public DynamicThresholds
     }
     Verdict OnArrival(const QbbFrame& frame, uint16_t port, const SwitchNode& node, int64_t) override
     {
-        const uint64_t queue = node.GetMmu()->GetEgressBytes(port, frame.priority);
+        const uint64_t queue = node.GetMmu()->GetCounts().GetEgressBytes(port, frame.priority);
         return frame.priority > 0 && queue > 80'000 ? VERDICT : Verdict::Admit;
     }
 };

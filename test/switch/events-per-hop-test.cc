@@ -136,7 +136,7 @@ TEST(EventsPerHop, QueuesAreUpToDateForWhoAsks)
                 EXPECT_EQ(port.GetTxBytes(), begun * WIRE_BYTES);
                 EXPECT_EQ(port.GetQueueBytes(3), (arrived - begun) * WIRE_BYTES);
                 EXPECT_EQ(port.GetBusyUntilPs(), Simulator::Now().GetTimeStep() + FRAME_PS / 2);
-                EXPECT_EQ(star.fabric->GetSwitch(3)->GetMmu()->GetTotalBytes(),
+                EXPECT_EQ(star.fabric->GetSwitch(3)->GetMmu()->GetCounts().GetTotalBytes(),
                           (arrived - begun) * WIRE_BYTES);
                 uint64_t queued = 0;
                 port.ForEachQueued(3, [&queued](const QbbFrame&) { ++queued; });

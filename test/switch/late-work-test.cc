@@ -156,7 +156,7 @@ Look(bool sendEvents, bool asks)
         const Ptr<SwitchMmu> mmu = mmuValue.Get<SwitchMmu>();
         const auto look = [&] {
             // Before anybody else asks the switch.
-            seen.answers.push_back(mmu->GetTotalBytes());
+            seen.answers.push_back(mmu->GetCounts().GetTotalBytes());
             const int64_t nowPs = Simulator::Now().GetTimeStep();
             for (const RdmaQueuePair* qp : pairs)
             {
@@ -176,11 +176,11 @@ Look(bool sendEvents, bool asks)
                 seen.answers.push_back(fabric.GetHw(port).GetCounters().sentPayload);
                 seen.answers.push_back(fabric.GetHw(port).GetCounters().receivedPayload);
             }
-            for (const uint64_t value : {mmu->GetSharedUsed(),
-                                         mmu->GetPeakBytes(),
-                                         mmu->GetIngressBytes(0, 3),
-                                         mmu->GetHeadroomBytes(0, 3),
-                                         mmu->GetEgressBytes(2, 3),
+            for (const uint64_t value : {mmu->GetCounts().GetSharedUsed(),
+                                         mmu->GetCounts().GetPeakBytes(),
+                                         mmu->GetCounts().GetIngressBytes(0, 3),
+                                         mmu->GetCounts().GetHeadroomBytes(0, 3),
+                                         mmu->GetCounts().GetEgressBytes(2, 3),
                                          mmu->GetThreshold(0, 3)})
             {
                 seen.answers.push_back(value);
@@ -253,9 +253,11 @@ TEST(LateWork, WhoKeepsABufferSeesEachOfItsQueuesAsItIs)
     for (const int64_t frames : {3, 9, 20})
     {
         const auto ask = [mmu, bytes = static_cast<uint64_t>(frames) * LATE_WIRE_BYTES] {
-            EXPECT_EQ(mmu->GetEgressBytes(2, 3), bytes);
-            EXPECT_EQ(mmu->GetTotalBytes(), bytes);
-            EXPECT_EQ(mmu->GetIngressBytes(0, 3) + mmu->GetIngressBytes(1, 3), bytes);
+            EXPECT_EQ(mmu->GetCounts().GetEgressBytes(2, 3), bytes);
+            EXPECT_EQ(mmu->GetCounts().GetTotalBytes(), bytes);
+            EXPECT_EQ(mmu->GetCounts().GetIngressBytes(0, 3) +
+                          mmu->GetCounts().GetIngressBytes(1, 3),
+                      bytes);
         };
         Simulator::Schedule(TimeStep(FIRST_PS + (frames - 1) * LATE_FRAME_PS + 1), ask);
     }
@@ -264,7 +266,8 @@ TEST(LateWork, WhoKeepsABufferSeesEachOfItsQueuesAsItIs)
     {
         const int64_t timePs = FIRST_PS + (80 - left) * LATE_FRAME_PS - 1;
         Simulator::Schedule(TimeStep(timePs), [mmu, left] {
-            EXPECT_EQ(mmu->GetEgressBytes(2, 3), static_cast<uint64_t>(left) * LATE_WIRE_BYTES);
+            EXPECT_EQ(mmu->GetCounts().GetEgressBytes(2, 3),
+                      static_cast<uint64_t>(left) * LATE_WIRE_BYTES);
         });
     }
     Simulator::Run();

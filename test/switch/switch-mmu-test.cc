@@ -67,11 +67,11 @@ TEST(SwitchMmu, DividesTheBufferIntoReserveHeadroomAndSharedPool)
 {
     const auto mmu = MakeMmu(true);
     // 2 x 1 us x 12.5 bytes/ns + 1 + 3 x 1082 + 8 x 84
-    EXPECT_EQ(mmu->GetHeadroom(0), 25'000U + 1 + 3246 + 672);
-    EXPECT_EQ(mmu->GetSharedBytes(), 103'508U - 2 * 4000 - 2 * 28'919);
+    EXPECT_EQ(mmu->GetLimits().GetHeadroom(0), 25'000U + 1 + 3246 + 672);
+    EXPECT_EQ(mmu->GetLimits().GetSharedBytes(), 103'508U - 2 * 4000 - 2 * 28'919);
     // A response time that is longer than the frames' counts instead: 1 us x 12.5 bytes/ns.
     mmu->SetAttribute("PfcResponseTime", TimeValue(MicroSeconds(1)));
-    EXPECT_EQ(mmu->GetHeadroom(0), 25'000U + 1 + 2164 + 12'500);
+    EXPECT_EQ(mmu->GetLimits().GetHeadroom(0), 25'000U + 1 + 2164 + 12'500);
 }
 
 TEST(SwitchMmu, PausesWhenSharedBytesReachTheDynamicThreshold)
@@ -80,8 +80,8 @@ TEST(SwitchMmu, PausesWhenSharedBytesReachTheDynamicThreshold)
     // Four frames fill the reserve. With s shared bytes the threshold is (37670 - s) / 2, so twelve
     // frames fit (12000 <= 12835) and the thirteenth, 13000 > 12835, goes to the headroom.
     EXPECT_EQ(FramesUntilPause(*mmu), 4U + 12 + 1);
-    EXPECT_EQ(mmu->GetIngressBytes(0, PG), 16'000U);
-    EXPECT_EQ(mmu->GetHeadroomBytes(0, PG), 1000U);
+    EXPECT_EQ(mmu->GetCounts().GetIngressBytes(0, PG), 16'000U);
+    EXPECT_EQ(mmu->GetCounts().GetHeadroomBytes(0, PG), 1000U);
 }
 
 TEST(SwitchMmu, PausesAtTheStaticThreshold)
@@ -104,11 +104,11 @@ TEST(SwitchMmu, ReservesAndHeadroomThatTakeAllLeaveNothingToShare)
 {
     const auto mmu = MakeMmu(true);
     mmu->SetAttribute("BufferBytes", UintegerValue(2 * 4000 + 2 * 28'919));
-    EXPECT_EQ(mmu->GetSharedBytes(), 0U);
+    EXPECT_EQ(mmu->GetLimits().GetSharedBytes(), 0U);
     mmu->SetAttribute("BufferBytes", UintegerValue(2 * 4000 + 2 * 28'919 + 1));
-    EXPECT_EQ(mmu->GetSharedBytes(), 1U);
+    EXPECT_EQ(mmu->GetLimits().GetSharedBytes(), 1U);
     mmu->SetAttribute("BufferBytes", UintegerValue(1000));
-    EXPECT_EQ(mmu->GetSharedBytes(), 0U);
+    EXPECT_EQ(mmu->GetLimits().GetSharedBytes(), 0U);
 }
 
 TEST(SwitchMmu, DividingAnewKeepsTheBytesThatAreShared)
@@ -118,10 +118,10 @@ TEST(SwitchMmu, DividingAnewKeepsTheBytesThatAreShared)
     {
         EXPECT_TRUE(mmu->Admit(0, 1, PG, FRAME));
     }
-    EXPECT_EQ(mmu->GetSharedUsed(), 6U * FRAME - 4000);
+    EXPECT_EQ(mmu->GetCounts().GetSharedUsed(), 6U * FRAME - 4000);
     mmu->SetAttribute("BufferBytes", UintegerValue(123'508));
-    EXPECT_EQ(mmu->GetSharedBytes(), 57'670U);
-    EXPECT_EQ(mmu->GetSharedUsed(), 6U * FRAME - 4000);
+    EXPECT_EQ(mmu->GetLimits().GetSharedBytes(), 57'670U);
+    EXPECT_EQ(mmu->GetCounts().GetSharedUsed(), 6U * FRAME - 4000);
 }
 
 TEST(SwitchMmu, HeadroomTakesWhatComesAfterThePauseAndNoMore)
@@ -135,7 +135,8 @@ TEST(SwitchMmu, HeadroomTakesWhatComesAfterThePauseAndNoMore)
         ++frames;
     }
     EXPECT_EQ(frames, 27U) << "28919 bytes hold 28 frames, one of which was there";
-    EXPECT_EQ(mmu->GetTotalBytes(), (16U + 28) * FRAME) << "a refused frame leaves no trace";
+    EXPECT_EQ(mmu->GetCounts().GetTotalBytes(), (16U + 28) * FRAME)
+        << "a refused frame leaves no trace";
 }
 
 TEST(SwitchMmu, ThinkingAheadAgreesWithReleasingForEveryAmountThatStays)
@@ -185,10 +186,10 @@ TEST(SwitchMmu, ResumesBelowTheThresholdByTheOffsetAndEndsEmpty)
     {
         mmu->Release(0, 1, PG, FRAME);
     }
-    EXPECT_EQ(mmu->GetTotalBytes(), 0U);
-    EXPECT_EQ(mmu->GetSharedUsed(), 0U);
-    EXPECT_EQ(mmu->GetIngressBytes(0, PG), 0U);
-    EXPECT_EQ(mmu->GetEgressBytes(1, PG), 0U);
+    EXPECT_EQ(mmu->GetCounts().GetTotalBytes(), 0U);
+    EXPECT_EQ(mmu->GetCounts().GetSharedUsed(), 0U);
+    EXPECT_EQ(mmu->GetCounts().GetIngressBytes(0, PG), 0U);
+    EXPECT_EQ(mmu->GetCounts().GetEgressBytes(1, PG), 0U);
 }
 
 TEST(SwitchMmu, MarksNothingBelowKminEverythingAboveKmaxAndTheRampBetween)
@@ -197,7 +198,7 @@ TEST(SwitchMmu, MarksNothingBelowKminEverythingAboveKmaxAndTheRampBetween)
     mmu->AssignStreams(1);
     mmu->SetEcn(1, {5000, 9000, 0.4});
     const auto marks = [&](uint32_t frames) {
-        while (mmu->GetEgressBytes(1, PG) < frames * FRAME)
+        while (mmu->GetCounts().GetEgressBytes(1, PG) < frames * FRAME)
         {
             mmu->Admit(0, 1, PG, FRAME);
         }
@@ -237,7 +238,7 @@ TEST(SwitchMmu, ThresholdsOfMarkingGrowWithTheRate)
     const auto mmu = MakeMmu(true);
     for (const uint64_t times : {1, 4, 16})
     {
-        const EcnThresholds ecn = mmu->EcnFor(times * 25'000'000'000);
+        const EcnThresholds ecn = mmu->GetLimits().EcnFor(times * 25'000'000'000);
         EXPECT_EQ(ecn.kminBytes, times * 100'000);
         EXPECT_EQ(ecn.kmaxBytes, times * 400'000);
         EXPECT_EQ(ecn.pmax, 0.2);
@@ -272,7 +273,7 @@ TEST(SwitchMmu, LossyTrafficThatFindsNothingToShareHasItsReserveAlone)
     mmu->SetAttribute("LosslessMask", UintegerValue(0));
     mmu->SetAttribute("LossyAlpha", DoubleValue(1));
     mmu->SetAttribute("BufferBytes", UintegerValue(2 * 4000)); // the reserves
-    ASSERT_EQ(mmu->GetSharedBytes(), 0U);
+    ASSERT_EQ(mmu->GetLimits().GetSharedBytes(), 0U);
     EXPECT_TRUE(mmu->Admit(0, 1, 1, 4000));
     EXPECT_FALSE(mmu->Admit(0, 1, 1, 1));
 }
@@ -289,10 +290,10 @@ TEST(SwitchMmu, AThresholdBeyondThePoolPausesWhenThePoolIsUsedUp)
     EXPECT_FALSE(mmu->ShouldPause(0, PG));
     ASSERT_TRUE(mmu->Admit(0, 1, PG, 1));
     EXPECT_FALSE(mmu->ShouldPause(0, PG));
-    EXPECT_EQ(mmu->GetHeadroomBytes(0, PG), 0U);
+    EXPECT_EQ(mmu->GetCounts().GetHeadroomBytes(0, PG), 0U);
     ASSERT_TRUE(mmu->Admit(0, 1, PG, 1));
     EXPECT_TRUE(mmu->ShouldPause(0, PG));
-    EXPECT_EQ(mmu->GetHeadroomBytes(0, PG), 1U);
+    EXPECT_EQ(mmu->GetCounts().GetHeadroomBytes(0, PG), 1U);
     mmu->SetPaused(0, PG, true);
     // It resumes when 3072 shared bytes are free.
     mmu->Release(0, 1, PG, 1 + 3071);
@@ -310,9 +311,9 @@ class FillingSwitch
         : FillingSwitch(mmu, 1082, 100'000'000'000)
     {
         // Room for one reserve per port and lossless priority, and for 20 frames to share.
-        const auto classes = std::max(std::popcount(mmu->GetLosslessMask()), 1);
+        const auto classes = std::max(std::popcount(mmu->GetLimits().GetLosslessMask()), 1);
         mmu->SetAttribute("BufferBytes",
-                          UintegerValue(mmu->GetAllHeadroom() + PORTS * classes * 4096 +
+                          UintegerValue(mmu->GetLimits().GetAllHeadroom() + PORTS * classes * 4096 +
                                         uint64_t{20} * m_mtuWire));
     }
 
@@ -343,17 +344,21 @@ class FillingSwitch
             {
                 Leave();
             }
-            const uint64_t held = m_mmu->GetTotalBytes() + m_mmu->GetControlBytes();
-            ASSERT_LE(held, m_mmu->GetBufferBytes());
+            const uint64_t held =
+                m_mmu->GetCounts().GetTotalBytes() + m_mmu->GetCounts().GetControlBytes();
+            ASSERT_LE(held, m_mmu->GetLimits().GetBufferBytes());
             ASSERT_EQ(inBytes, outBytes + dropBytes + held);
         }
         while (!m_held.empty())
         {
             Leave();
         }
-        EXPECT_EQ(m_mmu->GetTotalBytes() + m_mmu->GetSharedUsed() + m_mmu->GetControlBytes(), 0U);
+        EXPECT_EQ(m_mmu->GetCounts().GetTotalBytes() + m_mmu->GetCounts().GetSharedUsed() +
+                      m_mmu->GetCounts().GetControlBytes(),
+                  0U);
         EXPECT_EQ(inBytes, outBytes + dropBytes);
-        EXPECT_GT(m_mmu->GetPeakBytes(), uint64_t{20} * m_mtuWire) << "the test fills the switch";
+        EXPECT_GT(m_mmu->GetCounts().GetPeakBytes(), uint64_t{20} * m_mtuWire)
+            << "the test fills the switch";
     }
 
     uint64_t inBytes{0};
@@ -387,7 +392,7 @@ class FillingSwitch
         inBytes += bytes;
         if (!m_mmu->AdmitEasily(in, 0, priority, bytes) && !m_mmu->Admit(in, 0, priority, bytes))
         {
-            ++(m_mmu->IsLossless(priority) ? losslessDrops : lossyDrops);
+            ++(m_mmu->GetLimits().IsLossless(priority) ? losslessDrops : lossyDrops);
             dropBytes += bytes;
             return;
         }
@@ -501,8 +506,8 @@ TEST(SwitchMmu, ALossyQueueTakesItsShareOfTheFreeBufferHoweverManyIngressesFillI
             mmu->ConfigurePort(port, 100'000'000'000, 0, 1, 1);
         }
         mmu->Partition();
-        mmu->SetAttribute("BufferBytes", UintegerValue(SHARED + mmu->GetAllHeadroom()));
-        ASSERT_EQ(mmu->GetSharedBytes(), SHARED);
+        mmu->SetAttribute("BufferBytes", UintegerValue(SHARED + mmu->GetLimits().GetAllHeadroom()));
+        ASSERT_EQ(mmu->GetLimits().GetSharedBytes(), SHARED);
         uint32_t frames = 0;
         while (mmu->Admit(frames % 3, 3, PG, FRAME))
         {
@@ -539,7 +544,7 @@ TEST(SwitchMmu, ControlFramesFindNoRoomWhereTheBufferHasNone)
     EXPECT_FALSE(mmu->Admit(0, 1, 0, 2));
     ASSERT_TRUE(mmu->Admit(0, 1, 0, 1));
     EXPECT_FALSE(mmu->Admit(1, 0, PG, 1));
-    EXPECT_EQ(mmu->GetControlBytes(), 99'508U);
+    EXPECT_EQ(mmu->GetCounts().GetControlBytes(), 99'508U);
     mmu->Release(0, 1, 0, 1);
     EXPECT_TRUE(mmu->Admit(1, 0, PG, 1));
 }
@@ -548,7 +553,7 @@ TEST(SwitchMmu, LossyTrafficGetsAPartOfWhatOthersLeave)
 {
     const auto mmu = MakeMmu(true);
     mmu->SetAttribute("LossyAlpha", DoubleValue(0.5));
-    const auto shared = static_cast<uint32_t>(mmu->GetSharedBytes());
+    const auto shared = static_cast<uint32_t>(mmu->GetLimits().GetSharedBytes());
     ASSERT_TRUE(mmu->Admit(0, 1, 1, 4000 + shared / 4)) << "its reserve, and half of its part";
     const uint32_t part = (shared - shared / 4) / 2;
     EXPECT_FALSE(mmu->Admit(1, 0, 1, 4000 + part + 1));
@@ -569,13 +574,14 @@ TEST(SwitchMmu, WhatPassesThroughWouldHaveBeenAdmittedAndReleasedWithoutAPause)
             const uint32_t in = random() % 2;
             const auto priority = static_cast<uint8_t>(std::array{0, 1, 3}[random() % 3]);
             const uint32_t bytes = 1 + random() % 3000;
-            const uint64_t peak = mmu->GetPeakBytes();
-            const uint64_t total = mmu->GetTotalBytes();
-            const uint64_t shared = mmu->GetSharedUsed();
+            const uint64_t peak = mmu->GetCounts().GetPeakBytes();
+            const uint64_t total = mmu->GetCounts().GetTotalBytes();
+            const uint64_t shared = mmu->GetCounts().GetSharedUsed();
             if (mmu->PassThrough(in, priority, bytes))
             {
                 ++passed;
-                EXPECT_EQ(mmu->GetPeakBytes(), priority ? std::max(peak, total + bytes) : peak);
+                EXPECT_EQ(mmu->GetCounts().GetPeakBytes(),
+                          priority ? std::max(peak, total + bytes) : peak);
                 ASSERT_TRUE(mmu->Admit(in, 1 - in, priority, bytes));
                 EXPECT_FALSE(mmu->ShouldPause(in, priority));
                 mmu->Release(in, 1 - in, priority, bytes);
@@ -584,10 +590,10 @@ TEST(SwitchMmu, WhatPassesThroughWouldHaveBeenAdmittedAndReleasedWithoutAPause)
             else
             {
                 ++refused;
-                EXPECT_EQ(mmu->GetPeakBytes(), peak);
+                EXPECT_EQ(mmu->GetCounts().GetPeakBytes(), peak);
             }
-            EXPECT_EQ(mmu->GetTotalBytes(), total);
-            EXPECT_EQ(mmu->GetSharedUsed(), shared);
+            EXPECT_EQ(mmu->GetCounts().GetTotalBytes(), total);
+            EXPECT_EQ(mmu->GetCounts().GetSharedUsed(), shared);
             // Fills and empties in waves, pauses and resumes as a switch does.
             if (step / 64 % 2 == 0 && mmu->Admit(in, 1 - in, priority, bytes))
             {
@@ -672,15 +678,17 @@ TEST_P(SwitchMmuAdmittingEasily, IsAdmittingWithoutAPause)
                 }
             }
         }
+        const BufferCounts& is = easy->GetCounts();
+        const BufferCounts& should = plain->GetCounts();
         for (const uint8_t pg : {0, 1, 3})
         {
-            ASSERT_EQ(easy->GetIngressBytes(in, pg), plain->GetIngressBytes(in, pg));
-            ASSERT_EQ(easy->GetHeadroomBytes(in, pg), plain->GetHeadroomBytes(in, pg));
-            ASSERT_EQ(easy->GetEgressBytes(in, pg), plain->GetEgressBytes(in, pg));
+            ASSERT_EQ(is.GetIngressBytes(in, pg), should.GetIngressBytes(in, pg));
+            ASSERT_EQ(is.GetHeadroomBytes(in, pg), should.GetHeadroomBytes(in, pg));
+            ASSERT_EQ(is.GetEgressBytes(in, pg), should.GetEgressBytes(in, pg));
         }
-        ASSERT_EQ(easy->GetTotalBytes(), plain->GetTotalBytes());
-        ASSERT_EQ(easy->GetSharedUsed(), plain->GetSharedUsed());
-        ASSERT_EQ(easy->GetPeakBytes(), plain->GetPeakBytes());
+        ASSERT_EQ(is.GetTotalBytes(), should.GetTotalBytes());
+        ASSERT_EQ(is.GetSharedUsed(), should.GetSharedUsed());
+        ASSERT_EQ(is.GetPeakBytes(), should.GetPeakBytes());
     }
     EXPECT_GT(admittedEasily, 150U); // a scale of a half leaves room for fewer
 
@@ -695,7 +703,7 @@ TEST(SwitchMmu, ControlTrafficIsNeverPausedNorCharged)
         ASSERT_TRUE(mmu->Admit(0, 1, 0, FRAME));
     }
     EXPECT_FALSE(mmu->ShouldPause(0, 0));
-    EXPECT_EQ(mmu->GetTotalBytes(), 0U);
+    EXPECT_EQ(mmu->GetCounts().GetTotalBytes(), 0U);
 }
 
 } // namespace ns3

@@ -78,7 +78,7 @@ RunFlows(const std::string& confText, uint64_t bytes, uint64_t* enqueued)
     for (uint32_t node = FIRST_SWITCH; node < NODES; ++node)
     {
         const SwitchNode& hub = *fabric->GetSwitch(node);
-        outcome.peaks.push_back(hub.GetMmu()->GetPeakBytes());
+        outcome.peaks.push_back(hub.GetMmu()->GetCounts().GetPeakBytes());
         for (uint16_t port = 0; port < hub.GetPortCount(); ++port)
         {
             const QbbPortCounters counters =

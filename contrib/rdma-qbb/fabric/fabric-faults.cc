@@ -87,7 +87,7 @@ uint8_t
 FabricFaults::LosslessMaskAt(uint32_t node) const
 {
     const SwitchNode* at = m_fabric.switches[node];
-    return at ? at->GetMmu()->GetLosslessMask()
+    return at ? at->GetMmu()->GetLimits().GetLosslessMask()
               : static_cast<uint8_t>(
                     AttributeDefault<UintegerValue>("ns3::SwitchMmu::LosslessMask"));
 }

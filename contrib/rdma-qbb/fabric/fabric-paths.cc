@@ -60,8 +60,8 @@ FabricPaths::NoteBuffers()
         if (m_fabric.topology->Is(node, ClusterTopology::NodeKind::Switch))
         {
             const Ptr<SwitchMmu> mmu = m_fabric.switches[node]->GetMmu();
-            m_bufferBytes = std::max(m_bufferBytes, mmu->GetBufferBytes());
-            m_losslessMask &= mmu->GetLosslessMask();
+            m_bufferBytes = std::max(m_bufferBytes, mmu->GetLimits().GetBufferBytes());
+            m_losslessMask &= mmu->GetLimits().GetLosslessMask();
         }
     }
 }

@@ -569,7 +569,7 @@ RdmaFabric::LossTime() const
     const bool mayLose =
         std::ranges::any_of(m_parts.switches,
                             [](const SwitchNode* node) {
-                                return node && node->GetMmu()->GetLosslessMask() == 0;
+                                return node && node->GetMmu()->GetLimits().GetLosslessMask() == 0;
                             }) ||
         std::ranges::any_of(m_parts.channels,
                             [](const auto& channel) { return channel->IsLossy(); });
@@ -592,8 +592,8 @@ RdmaFabric::WarnOfThresholds()
                 fmt::format("ns3::SwitchMmu::StaticThreshold of {} bytes is more than the {} bytes "
                             "that all ports of switch {} share: its partners are paused only when "
                             "none of these is left",
-                            mmu.GetStaticThreshold(),
-                            mmu.GetSharedBytes(),
+                            mmu.GetLimits().GetStaticThreshold(),
+                            mmu.GetLimits().GetSharedBytes(),
                             id));
             return; // one warning is enough
         }
@@ -613,7 +613,7 @@ RdmaFabric::WarnOfUnlistedRates()
         for (const ClusterTopology::Port& port : m_parts.topology->Ports(id))
         {
             const uint64_t rateBps = m_parts.topology->links[port.link].rateBps;
-            if (!m_parts.switches[id]->GetMmu()->ListsEcnFor(rateBps) &&
+            if (!m_parts.switches[id]->GetMmu()->GetLimits().ListsEcnFor(rateBps) &&
                 unlisted.insert(rateBps).second)
             {
                 m_parts.conf->warnings.push_back(
@@ -734,7 +734,7 @@ RdmaFabric::RequireShared(uint32_t id) const
         return;
     }
     const bool nvswitch = m_parts.topology->Is(id, ClusterTopology::NodeKind::NvSwitch);
-    const std::string bytes = std::to_string(mmu.GetBufferBytes()) + " bytes";
+    const std::string bytes = std::to_string(mmu.GetLimits().GetBufferBytes()) + " bytes";
     const std::string what = " cannot hold the reserves and PFC headroom, or credits, of the " +
                              std::to_string(m_parts.topology->Ports(id).size()) + " ports of " +
                              (nvswitch ? "NVSwitch " : "switch ") + std::to_string(id);
@@ -752,7 +752,8 @@ RdmaFabric::RequireShared(uint32_t id) const
                              "fewer ports, shorter links or another model");
     }
     const auto given = m_parts.conf->FindSetting("ns3::SwitchMmu::BufferBytes");
-    if (!given || dynamic_cast<const UintegerValue&>(*given).Get() != mmu.GetBufferBytes())
+    if (!given ||
+        dynamic_cast<const UintegerValue&>(*given).Get() != mmu.GetLimits().GetBufferBytes())
     {
         throw InputError("ns3::SwitchMmu::BufferBytes",
                          0,

@@ -421,7 +421,7 @@ FabricCheck::OnDrop(uint32_t node, Ptr<const SwitchNode> at, const QbbFrame& fra
     Arrived(frame);
     const bool hadNoRoom = at->GetBufferDrops() > m_bufferDrops[node];
     m_bufferDrops[node] = at->GetBufferDrops();
-    if (hadNoRoom && frame.priority > 0 && at->GetMmu()->IsLossless(frame.priority) &&
+    if (hadNoRoom && frame.priority > 0 && at->GetMmu()->GetLimits().IsLossless(frame.priority) &&
         !m_fabric.GetPfcWatchdog().HasIgnoredPauses(frame.priority))
     {
         Fail(fmt::format("switch {} has no room for a {} of priority {}, which is lossless",
@@ -442,7 +442,8 @@ void
 FabricCheck::CheckBuffer(uint32_t node)
 {
     const SwitchNode& at = *m_fabric.GetSwitch(node);
-    const SwitchMmu& mmu = *at.GetMmu();
+    const BufferCounts& counts = at.GetMmu()->GetCounts();
+    const uint64_t buffer = at.GetMmu()->GetLimits().GetBufferBytes();
     uint64_t ingress = 0;
     uint64_t egress = 0;
     for (uint16_t port = 0; port < at.GetPortCount(); ++port)
@@ -454,38 +455,35 @@ FabricCheck::CheckBuffer(uint32_t node)
                 // The switch's own frames come from no ingress and are not in the buffer.
                 queued += frame.inPort == UINT16_MAX ? 0 : frame.wireBytes;
             });
-            if (queued != mmu.GetEgressBytes(port, priority))
+            if (queued != counts.GetEgressBytes(port, priority))
             {
                 Fail(fmt::format("switch {} has {} bytes of priority {} for port {}, and counts {}",
                                  node,
                                  queued,
                                  +priority,
                                  port + 1,
-                                 mmu.GetEgressBytes(port, priority)));
+                                 counts.GetEgressBytes(port, priority)));
             }
             if (priority > 0)
             {
                 egress += queued;
-                ingress +=
-                    mmu.GetIngressBytes(port, priority) + mmu.GetHeadroomBytes(port, priority);
+                ingress += counts.GetIngressBytes(port, priority) +
+                           counts.GetHeadroomBytes(port, priority);
             }
         }
     }
-    if (ingress != egress || ingress != mmu.GetTotalBytes())
+    if (ingress != egress || ingress != counts.GetTotalBytes())
     {
         Fail(fmt::format("switch {} has {} bytes waiting, counts {} by ingress and {} in all",
                          node,
                          egress,
                          ingress,
-                         mmu.GetTotalBytes()));
+                         counts.GetTotalBytes()));
     }
-    const uint64_t held = mmu.GetTotalBytes() + mmu.GetControlBytes();
-    if (held > mmu.GetBufferBytes())
+    const uint64_t held = counts.GetTotalBytes() + counts.GetControlBytes();
+    if (held > buffer)
     {
-        Fail(fmt::format("switch {} holds {} bytes in a buffer of {}",
-                         node,
-                         held,
-                         mmu.GetBufferBytes()));
+        Fail(fmt::format("switch {} holds {} bytes in a buffer of {}", node, held, buffer));
     }
 }
 

@@ -197,9 +197,10 @@ class LinkCreditsLawTestCase : public TestCase
         const LinkCredits::Counts there = sender.GetCredits()->GetCounts(PRIORITY);
         const LinkCredits::Counts here = device.GetCredits()->GetCounts(PRIORITY);
         const uint64_t buffer = device.GetCredits()->GetBufferBytes();
-        const uint64_t held = at ? at->GetMmu()->GetIngressBytes(device.GetPort(), PRIORITY) +
-                                       at->GetMmu()->GetHeadroomBytes(device.GetPort(), PRIORITY)
-                                 : 0;
+        const uint64_t held =
+            at ? at->GetMmu()->GetCounts().GetIngressBytes(device.GetPort(), PRIORITY) +
+                     at->GetMmu()->GetCounts().GetHeadroomBytes(device.GetPort(), PRIORITY)
+               : 0;
         NS_TEST_ASSERT_MSG_EQ(there.sent, m_sent[&sender], "sent");
         NS_TEST_ASSERT_MSG_EQ(here.received - here.freed, held, "in the buffer");
         NS_TEST_ASSERT_MSG_EQ((there.sent - there.returned <= buffer),

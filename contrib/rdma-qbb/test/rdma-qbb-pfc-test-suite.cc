@@ -235,9 +235,10 @@ class WatchdogBreaksDeadlockTestCase : public TestCase
         NS_TEST_ASSERT_MSG_EQ(totals.framesInUse, 0, "all frames were given back");
         for (uint32_t node = RING; node < 2 * RING; ++node)
         {
-            NS_TEST_ASSERT_MSG_EQ(test.fabric->GetSwitch(node)->GetMmu()->GetTotalBytes(),
-                                  0,
-                                  "the buffer is empty");
+            NS_TEST_ASSERT_MSG_EQ(
+                test.fabric->GetSwitch(node)->GetMmu()->GetCounts().GetTotalBytes(),
+                0,
+                "the buffer is empty");
         }
     }
 
@@ -427,7 +428,9 @@ class DeadPortPausesNobodyTestCase : public TestCase
         const FabricTotals totals = test.fabric->GetTotals();
         NS_TEST_ASSERT_MSG_GT(totals.flushed, 0, "what waited is dropped");
         NS_TEST_ASSERT_MSG_EQ(totals.framesInUse, 0, "all frames were given back");
-        NS_TEST_ASSERT_MSG_EQ(test.fabric->GetSwitch(4)->GetMmu()->GetTotalBytes(), 0, "empty");
+        NS_TEST_ASSERT_MSG_EQ(test.fabric->GetSwitch(4)->GetMmu()->GetCounts().GetTotalBytes(),
+                              0,
+                              "empty");
         NS_TEST_ASSERT_MSG_EQ(test.fabric->DescribeCutOff().size(), 2, "both are named");
     }
 };

@@ -112,8 +112,8 @@ class IncastIsLosslessTestCase : public TestCase
         NS_TEST_ASSERT_MSG_GT_OR_EQ(end, shortest, "no faster than the bottleneck");
         NS_TEST_ASSERT_MSG_LT(end, shortest + work / 100, "bottleneck busy for over 99%");
         const SwitchMmu& mmu = *test.fabric->GetSwitch(m_senders + 1)->GetMmu();
-        NS_TEST_ASSERT_MSG_EQ(mmu.GetTotalBytes(), 0, "the buffer is empty");
-        NS_TEST_ASSERT_MSG_EQ(mmu.GetSharedUsed(), 0, "the shared pool is empty");
+        NS_TEST_ASSERT_MSG_EQ(mmu.GetCounts().GetTotalBytes(), 0, "the buffer is empty");
+        NS_TEST_ASSERT_MSG_EQ(mmu.GetCounts().GetSharedUsed(), 0, "the shared pool is empty");
         for (uint32_t port = 0; port <= m_senders; ++port)
         {
             const auto& device = test.fabric->GetDevice(m_senders + 1, port);

@@ -27,7 +27,7 @@ DynamicThresholds::GetThreshold(const SwitchMmu& mmu,
                                 uint8_t priority,
                                 uint64_t sharedUsed) const
 {
-    return mmu.DynamicThreshold(port, priority, sharedUsed);
+    return mmu.GetLimits().DynamicThreshold(port, priority, sharedUsed);
 }
 
 TypeId
@@ -46,8 +46,9 @@ StaticThresholds::GetThreshold(const SwitchMmu& mmu,
                                uint8_t priority,
                                uint64_t sharedUsed) const
 {
-    return mmu.IsLossless(priority) ? mmu.GetStaticThreshold()
-                                    : mmu.DynamicThreshold(port, priority, sharedUsed);
+    return mmu.GetLimits().IsLossless(priority)
+               ? mmu.GetLimits().GetStaticThreshold()
+               : mmu.GetLimits().DynamicThreshold(port, priority, sharedUsed);
 }
 
 } // namespace ns3

@@ -82,7 +82,8 @@ NVSwitchNode::ConfigureBuffer(bool isLinkedToOthers)
     SwitchMmu& mmu = *GetMmu();
     const uint64_t extraBytes =
         isLinkedToOthers ? std::max(m_extraBytes, UNPAUSED_BYTES) : m_extraBytes;
-    const uint64_t bytes = m_bufferBytes ? m_bufferBytes : 2 * mmu.GetAllHeadroom() + extraBytes;
+    const uint64_t bytes =
+        m_bufferBytes ? m_bufferBytes : 2 * mmu.GetLimits().GetAllHeadroom() + extraBytes;
     NS_LOG_INFO("NVSwitch " << GetId() << " has a buffer of " << bytes << " bytes");
     mmu.SetAttribute("BufferBytes", UintegerValue(bytes));
 }

@@ -4,13 +4,13 @@
 #ifndef SWITCH_MMU_H
 #define SWITCH_MMU_H
 
-#include "ns3/assert.h"
+#include "buffer-counts.h"
+#include "buffer-limits.h"
+
 #include "ns3/buffer-policy.h"
 #include "ns3/link-node.h"
-#include "ns3/nstime.h"
 #include "ns3/object.h"
 #include "ns3/random-variable-stream.h"
-#include "ns3/rate-map.h"
 
 #include <algorithm>
 #include <array>
@@ -22,23 +22,14 @@ namespace ns3
 
 // Hot path: Admit, Release and ShouldMark run once per packet and switch.
 
-/// RED-style marking of one port: probability 0 at kmin, pmax at kmax, 1 above.
-struct EcnThresholds
-{
-    uint64_t kminBytes{UINT64_MAX};
-    uint64_t kmaxBytes{UINT64_MAX};
-    double pmax{0};
-};
-
 /**
  * @ingroup rdma-qbb
  * @brief The shared buffer of a switch: how much each queue may occupy, when to pause and to mark.
  *
- * Every byte in the switch is accounted twice: to its ingress (port, priority), which decides on
- * admission and PFC, and to its egress (port, priority), which decides on ECN. An ingress counter
- * fills its guaranteed reserve first, then the shared pool up to the pause threshold, then its
- * headroom, which holds the frames between the pause and its effect. Priority 0 (control) is
- * never paused and not accounted to the ingress.
+ * An ingress (port, priority) fills its guaranteed reserve first, then the shared pool up to the
+ * pause threshold, then its headroom, which holds the frames between the pause and its effect.
+ * Priority 0 (control) is never paused. The bytes of each are BufferCounts, their bounds
+ * BufferLimits; here is the decision about each frame.
  *
  * An egress queue of a lossy priority may have a dynamic threshold of its own (LossyQueueAlpha).
  *
@@ -48,12 +39,6 @@ struct EcnThresholds
  * never holds more than its buffer. Next to lossless priorities, lossy ones have their reserves in
  * the shared pool, if it has room.
  *
- * Headroom of a lossless priority is 2 * delay * rate + 2 MTU + response time * rate, so that a
- * pause never comes too late: the frame in flight in each direction, the bytes on the wire, and
- * those sent until the partner has acted (IEEE 802.1Qbb Annex O; DCQCN, SIGCOMM 2015, section 4).
- * The last is at least a full frame, the one that crosses the threshold, and a PFC frame of each
- * priority.
- *
  * Bytes are bytes on the wire, as in QbbFrame::wireBytes.
  *
  * Public queries answer as of the present moment. A switch's calls for each frame are as of the
@@ -62,7 +47,7 @@ struct EcnThresholds
 class SwitchMmu : public Object
 {
   public:
-    static constexpr uint8_t PRIORITIES = 8;
+    static constexpr uint8_t PRIORITIES = BufferCounts::PRIORITIES;
     using BytesByPriority = std::array<uint64_t, PRIORITIES>;
 
     static TypeId GetTypeId();
@@ -111,16 +96,13 @@ class SwitchMmu : public Object
      * The far end of a port sends frames of lossless priorities by credit for this many bytes each
      * (LinkCredits): they are the headroom, and nobody is paused. Before Partition().
      */
-    void SetCredits(uint32_t port, uint64_t bytes);
+    void SetCredits(uint32_t port, uint64_t bytes)
+    {
+        m_limits.SetCredits(port, bytes);
+    }
 
     /// Set the marking thresholds of a port, in place of the attributes'.
     void SetEcn(uint32_t port, const EcnThresholds& thresholds);
-
-    /// @return the marking thresholds of ports of that rate, as the attributes say
-    EcnThresholds EcnFor(uint64_t rateBps) const;
-
-    /// @return whether the attributes list that rate, or hold for all
-    bool ListsEcnFor(uint64_t rateBps) const;
 
     /**
      * Divide the buffer among reserves, headroom and the shared pool, as the attributes say; after
@@ -139,21 +121,7 @@ class SwitchMmu : public Object
     /// A frame leaves.
     void Release(uint32_t inPort, uint32_t outPort, uint8_t priority, uint32_t bytes)
     {
-        NS_ASSERT(m_egress[IndexOf(outPort, priority)] >= bytes);
-        m_egress[IndexOf(outPort, priority)] -= bytes;
-        if (priority == 0)
-        {
-            m_controlBytes -= bytes;
-            return;
-        }
-        Ingress& in = m_ingress[IndexOf(inPort, priority)];
-        NS_ASSERT(in.bytes + in.headroomBytes >= bytes);
-        const uint64_t fromHeadroom = std::min<uint64_t>(in.headroomBytes, bytes);
-        const uint64_t before = SharedOf(in);
-        in.headroomBytes -= fromHeadroom;
-        in.bytes -= bytes - fromHeadroom;
-        m_sharedUsed -= before - SharedOf(in);
-        m_totalBytes -= bytes;
+        m_counts.Remove(inPort, outPort, priority, bytes);
     }
 
     /**
@@ -163,15 +131,12 @@ class SwitchMmu : public Object
      */
     bool PassThrough(uint32_t inPort, uint8_t priority, uint32_t bytes)
     {
-        if (!IsEasy(inPort, priority, bytes))
+        const bool passes = IsEasy(inPort, priority, bytes);
+        if (passes)
         {
-            return false;
+            m_counts.Pass(priority, bytes);
         }
-        if (priority > 0)
-        {
-            m_peakBytes = std::max(m_peakBytes, m_totalBytes + bytes);
-        }
-        return true;
+        return passes;
     }
 
     /**
@@ -186,36 +151,26 @@ class SwitchMmu : public Object
         }
         if (priority > 0)
         {
-            Ingress& in = m_ingress[IndexOf(inPort, priority)];
-            const uint64_t before = SharedOf(in);
-            in.bytes += bytes;
-            m_sharedUsed += SharedOf(in) - before;
-            m_totalBytes += bytes;
-            m_peakBytes = std::max(m_peakBytes, m_totalBytes);
+            m_counts.AddShared(m_counts.Of(inPort, priority), bytes);
         }
-        else
-        {
-            m_controlBytes += bytes;
-        }
-        m_egress[IndexOf(outPort, priority)] += bytes;
+        m_counts.Add(outPort, priority, bytes);
         return true;
     }
 
     /// @return whether the partner of an ingress must be paused now (and is not yet)
     bool ShouldPause(uint32_t port, uint8_t priority) const
     {
-        const Ingress& in = m_ingress[IndexOf(port, priority)];
-        return !in.paused && IsLossless(priority) &&
-               (in.headroomBytes > 0 ||
-                SharedOf(in) >= ThresholdAt(port, priority, m_sharedUsed)) &&
-               m_ports[port].creditBytes == 0;
+        const BufferCounts::Ingress& in = m_counts.Of(port, priority);
+        return !in.paused && m_limits.IsLossless(priority) &&
+               (in.headroomBytes > 0 || m_counts.SharedOf(in) >= ThresholdNow(port, priority)) &&
+               !m_limits.HasCredits(port);
     }
 
     /// @return whether the partner of an ingress is paused and may be resumed
     bool ShouldResume(uint32_t port, uint8_t priority) const
     {
-        const Ingress& in = m_ingress[IndexOf(port, priority)];
-        return in.paused && MayResume(in, ThresholdAt(port, priority, m_sharedUsed), m_sharedUsed);
+        const BufferCounts::Ingress& in = m_counts.Of(port, priority);
+        return in.paused && MayResume(in, ThresholdNow(port, priority), m_counts.GetSharedUsed());
     }
 
     /// Remember that the partner of an ingress has been paused or resumed.
@@ -224,56 +179,38 @@ class SwitchMmu : public Object
     /// @return whether a frame that leaves behind this egress queue is marked CE (draws at random)
     bool ShouldMark(uint32_t port, uint8_t priority)
     {
-        const uint64_t queue = m_egress[IndexOf(port, priority)];
-        return queue > m_ports[port].ecn.kminBytes && DrawMark(m_ports[port].ecn, queue);
+        const uint64_t queue = m_counts.GetEgressBytes(port, priority);
+        return queue > m_limits.GetEcn(port).kminBytes && DrawMark(m_limits.GetEcn(port), queue);
     }
 
-    // --- state for observers, as of the present moment
+    // --- for observers and buffer policies
+    /// @return how the buffer is divided
+    const BufferLimits& GetLimits() const
+    {
+        return m_limits;
+    }
+
+    /// @return the bytes in the switch, as of the present moment
+    const BufferCounts& GetCounts() const
+    {
+        return Present().m_counts;
+    }
+
     /// @return shared bytes at which an ingress of @p port and of a lossless priority pauses its
     /// partner, and beyond which frames of a lossy one are dropped
     uint64_t GetThreshold(uint32_t port, uint8_t priority) const
     {
-        return ThresholdAt(port, priority, Present().m_sharedUsed);
+        return ThresholdAt(port, priority, GetCounts().GetSharedUsed());
     }
 
     /// @return bytes that may queue at a port before a frame is marked or a sender paused; several
     /// ports may have as many. 0 with a policy that is not built in: only that knows.
     uint64_t QuietBytes(uint32_t port) const
     {
-        return m_policy ? 0
-                        : std::min(m_ports[port].ecn.kminBytes,
-                                   LosslessThresholdAt(port, Present().m_sharedUsed) / 2);
-    }
-
-    // --- for buffer policies
-    /// @return DynamicThresholds' limit of an ingress while so many shared bytes are used
-    uint64_t DynamicThreshold(uint32_t port, uint8_t priority, uint64_t sharedUsed) const
-    {
-        return PartOfFree(IsLossless(priority) ? m_ports[port].alpha : m_lossyAlpha, sharedUsed);
-    }
-
-    /// @return StaticThresholds' limit of an ingress
-    uint64_t GetStaticThreshold() const
-    {
-        return m_staticThreshold;
-    }
-
-    /// @return number of ports
-    uint32_t GetPortCount() const
-    {
-        return static_cast<uint32_t>(m_ports.size());
-    }
-
-    /// @return the priorities that PFC protects (bit p: priority p)
-    uint8_t GetLosslessMask() const
-    {
-        return m_losslessMask;
-    }
-
-    /// @return whether PFC protects @p priority
-    bool IsLossless(uint8_t priority) const
-    {
-        return m_losslessMask >> priority & 1;
+        return m_policy
+                   ? 0
+                   : std::min(m_limits.GetEcn(port).kminBytes,
+                              m_limits.LosslessThreshold(port, GetCounts().GetSharedUsed()) / 2);
     }
 
     /**
@@ -285,107 +222,24 @@ class SwitchMmu : public Object
                      uint8_t priority,
                      const std::vector<BytesByPriority>& leftBytes) const;
 
-    /// @return bytes of an ingress in its reserve and in the shared pool
-    uint64_t GetIngressBytes(uint32_t port, uint8_t priority) const
-    {
-        return Present().m_ingress[IndexOf(port, priority)].bytes;
-    }
-
-    /// @return bytes of an ingress in its headroom
-    uint64_t GetHeadroomBytes(uint32_t port, uint8_t priority) const
-    {
-        return Present().m_ingress[IndexOf(port, priority)].headroomBytes;
-    }
-
-    /// @return bytes that wait for an egress
-    uint64_t GetEgressBytes(uint32_t port, uint8_t priority) const
-    {
-        return Present().m_egress[IndexOf(port, priority)];
-    }
-
-    /// @return headroom in bytes of each lossless priority of @p port
-    uint64_t GetHeadroom(uint32_t port) const
-    {
-        return m_ports[port].headroom;
-    }
-
-    /// @return bytes of the headroom of all ports and lossless priorities
-    uint64_t GetAllHeadroom() const;
-
-    /// @return bytes of the packet buffer
-    uint64_t GetBufferBytes() const
-    {
-        return m_bufferBytes;
-    }
-
     /// @return whether the static threshold is more than there is to share, so that a pause comes
     /// only when nothing is left
     bool IsThresholdOutOfReach() const
     {
-        return !m_policy && !m_dynamic && m_staticThreshold > m_sharedBytes;
-    }
-
-    /// @return bytes of the shared pool
-    uint64_t GetSharedBytes() const
-    {
-        return m_sharedBytes;
-    }
-
-    /// @return bytes of the shared pool in use
-    uint64_t GetSharedUsed() const
-    {
-        return Present().m_sharedUsed;
-    }
-
-    /// @return bytes in the switch that are accounted to an ingress
-    uint64_t GetTotalBytes() const
-    {
-        return Present().m_totalBytes;
-    }
-
-    /// @return bytes of control frames in the switch, which are accounted to no ingress
-    uint64_t GetControlBytes() const
-    {
-        return Present().m_controlBytes;
-    }
-
-    /// @return the largest GetTotalBytes() so far
-    uint64_t GetPeakBytes() const
-    {
-        return Present().m_peakBytes;
+        return !m_policy && !m_limits.settings.dynamic &&
+               m_limits.GetStaticThreshold() > m_limits.GetSharedBytes();
     }
 
     /// Fix the random streams of marking and of the policy. @return how many were used
     int64_t AssignStreams(int64_t stream);
 
   private:
-    struct Ingress
-    {
-        uint64_t bytes{0};         ///< in the reserve and the shared pool
-        uint64_t headroomBytes{0}; ///< in the headroom
-        bool paused{false};
-    };
-
-    struct Port
-    {
-        double alpha{0.125};
-        uint64_t headroom{0};
-        EcnThresholds ecn;
-        // facts of the link, from which Derive() computes the members above
-        uint64_t rateBps{0};
-        int64_t delayPs{0};
-        uint32_t mtuWireBytes{0};
-        float alphaScale{1};
-        bool hasOwnEcn{false};
-        uint64_t creditBytes{0}; ///< 0: PFC
-    };
-
     /// Set an attribute, and divide the buffer again if it has been.
     template <auto MEMBER, typename Value>
     void SetAndPartition(Value value)
     {
         Present();
-        this->*MEMBER = value;
+        m_limits.settings.*MEMBER = value;
         if (m_partitioned)
         {
             Partition();
@@ -395,7 +249,7 @@ class SwitchMmu : public Object
     template <auto MEMBER, typename Value>
     Value Get() const
     {
-        return this->*MEMBER;
+        return m_limits.settings.*MEMBER;
     }
 
     /// @return this buffer, after its node's late work
@@ -407,7 +261,7 @@ class SwitchMmu : public Object
     /// @return whether an ingress has been paused or uses headroom
     bool IsPressed(uint32_t port, uint8_t priority) const
     {
-        const Ingress& in = m_ingress[IndexOf(port, priority)];
+        const BufferCounts::Ingress& in = m_counts.Of(port, priority);
         return in.paused || in.headroomBytes > 0;
     }
 
@@ -415,7 +269,8 @@ class SwitchMmu : public Object
     /// need not be, and is not to be resumed
     bool IsEasy(uint32_t inPort, uint8_t priority, uint32_t bytes) const
     {
-        return m_totalBytes + m_controlBytes + bytes <= m_easyBytes &&
+        return m_counts.GetTotalBytes() + m_counts.GetControlBytes() + bytes <=
+                   m_limits.GetEasyBytes() &&
                !(m_pressed && IsPressed(inPort, priority));
     }
 
@@ -425,45 +280,26 @@ class SwitchMmu : public Object
     /// Account a frame to its ingress. @return false if there is no room (nothing is accounted)
     bool Take(uint32_t inPort, uint8_t priority, uint32_t bytes);
 
-    /// Work out a port's limits from its facts and from the attributes.
-    void Derive(Port& port) const;
-
     /// ShouldMark() for a queue above kmin.
     bool DrawMark(const EcnThresholds& ecn, uint64_t queue);
 
-    /// @return bytes in the switch up to which every frame is admitted and no ingress pauses
-    uint64_t WorkOutEasyBytes() const;
-
     /// @return whether an ingress may be resumed while others hold the rest of @p sharedUsed bytes
-    bool MayResume(const Ingress& in, uint64_t threshold, uint64_t sharedUsed) const
+    bool MayResume(const BufferCounts::Ingress& in, uint64_t threshold, uint64_t sharedUsed) const
     {
-        const uint64_t shared = SharedOf(in);
+        const uint64_t shared = m_counts.SharedOf(in);
+        const uint64_t offset = m_limits.settings.resumeOffset;
         return in.headroomBytes == 0 &&
-               (shared == 0 || (shared + m_resumeOffset <= threshold &&
-                                sharedUsed + m_resumeOffset <= m_sharedBytes));
+               (shared == 0 ||
+                (shared + offset <= threshold && sharedUsed + offset <= m_limits.GetSharedBytes()));
     }
 
     /// @return whether so many bytes fit into the room outside of all reserves and headroom
     bool Fits(uint64_t bytes) const
     {
         // The common bytes are a part of the total, so most calls need not count them.
-        return m_totalBytes + bytes <= m_commonBytes || CountCommonBytes() + bytes <= m_commonBytes;
-    }
-
-    /// @return bytes outside the reserves and headroom of lossless priorities
-    uint64_t CountCommonBytes() const;
-
-    /// @return alpha times the shared bytes that are free while so many are used
-    uint64_t PartOfFree(double alpha, uint64_t sharedUsed) const
-    {
-        const uint64_t free = sharedUsed < m_sharedBytes ? m_sharedBytes - sharedUsed : 0;
-        return static_cast<uint64_t>(alpha * static_cast<double>(free));
-    }
-
-    /// The built-in policies' limit at a lossless priority.
-    uint64_t LosslessThresholdAt(uint32_t port, uint64_t sharedUsed) const
-    {
-        return m_dynamic ? PartOfFree(m_ports[port].alpha, sharedUsed) : m_staticThreshold;
+        const uint64_t room = m_limits.GetCommonBytes();
+        return m_counts.GetTotalBytes() + bytes <= room ||
+               m_counts.CountCommonBytes(m_limits.GetLosslessMask()) + bytes <= room;
     }
 
     /// @return the limit of an ingress while so many shared bytes are used
@@ -473,55 +309,23 @@ class SwitchMmu : public Object
         {
             return m_policy->GetThreshold(*this, port, priority, sharedUsed);
         }
-        return IsLossless(priority) ? LosslessThresholdAt(port, sharedUsed)
-                                    : DynamicThreshold(port, priority, sharedUsed);
+        return m_limits.Threshold(port, priority, sharedUsed);
+    }
+
+    uint64_t ThresholdNow(uint32_t port, uint8_t priority) const
+    {
+        return ThresholdAt(port, priority, m_counts.GetSharedUsed());
     }
 
     TypeId GetPolicyType() const;
 
-    /// @return where m_ingress and m_egress have a port's counters of a priority. Few priorities
-    /// are in use, so those of one priority lie together.
-    std::size_t IndexOf(uint32_t port, uint8_t priority) const
-    {
-        return priority * m_ports.size() + port;
-    }
-
-    uint64_t SharedOf(const Ingress& in) const
-    {
-        return in.bytes > m_reserve ? in.bytes - m_reserve : 0;
-    }
-
-    std::vector<Ingress> m_ingress;
-    std::vector<uint64_t> m_egress;
-    std::vector<Port> m_ports;
-    uint64_t m_sharedBytes{0};
-    uint64_t m_commonBytes{0}; ///< the buffer without reserves and headroom of lossless priorities
-    uint64_t m_sharedUsed{0};
-    uint64_t m_totalBytes{0};
-    uint64_t m_controlBytes{0};
-    uint64_t m_peakBytes{0};
-    uint64_t m_easyBytes{0};         ///< up to here IsEasy() need not look closer
-    bool m_hasCredits{false};        ///< some port's far end sends by credit
-    bool m_pressed{false};           ///< some ingress has been paused or has used headroom
-    BufferPolicy* m_policy{nullptr}; ///< of m_policyRef
-
-    const LinkNode* m_node{nullptr}; ///< see SetNode()
-    uint64_t m_bufferBytes{0};
-    uint64_t m_reserve{0};
-    uint64_t m_resumeOffset{0};
-    uint64_t m_staticThreshold{0};
-    uint64_t m_configuredThreshold{0};
-    Time m_responseTime;
-    uint8_t m_losslessMask{0};
-    bool m_dynamic{true};
+    BufferCounts m_counts;
+    BufferLimits m_limits;
+    bool m_pressed{false}; ///< some ingress has been paused or has used headroom
     bool m_partitioned{false};
-    double m_lossyAlpha{1};
-    double m_lossyQueueAlpha{0}; ///< 0: no bound
-    double m_alpha{0.125};
-    RateMap m_ecnKmin;
-    RateMap m_ecnKmax;
-    RateMap m_ecnPmax;
-    Ptr<BufferPolicy> m_policyRef; ///< null if the policy is built in
+    BufferPolicy* m_policy{nullptr}; ///< of m_policyRef
+    const LinkNode* m_node{nullptr}; ///< see SetNode()
+    Ptr<BufferPolicy> m_policyRef;   ///< null if the policy is built in
     int64_t m_markStream{-1};
     Ptr<UniformRandomVariable> m_markVariable; ///< made for the first frame that it decides on
 };

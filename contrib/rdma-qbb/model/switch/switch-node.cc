@@ -252,7 +252,7 @@ SwitchNode::Store(QbbFrame* frame, uint16_t outPort, int64_t nowPs)
         if (!admitted)
         {
             ++m_bufferDrops;
-            m_losslessDrops += m_mmu->IsLossless(priority);
+            m_losslessDrops += m_mmu->GetLimits().IsLossless(priority);
             Drop(frame, nowPs);
             return;
         }

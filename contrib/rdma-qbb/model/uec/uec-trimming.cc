@@ -107,12 +107,12 @@ UecTrimming::OnArrival(const QbbFrame& frame,
 {
     const uint8_t priority = frame.priority;
     const SwitchMmu& mmu = *PeekPointer(node.GetMmu());
-    if (priority == 0 || mmu.IsLossless(priority))
+    if (priority == 0 || mmu.GetLimits().IsLossless(priority))
     {
         return Verdict::Admit;
     }
     // A frame that leaves at once needs no room, however short the queue may be.
-    const uint64_t queue = mmu.GetEgressBytes(outPort, priority);
+    const uint64_t queue = mmu.GetCounts().GetEgressBytes(outPort, priority);
     const bool isFull =
         queue > 0 && DrawTrim(queue + frame.wireBytes, m_limits[outPort], frame.hash);
     if (isFull)

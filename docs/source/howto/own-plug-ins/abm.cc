@@ -53,7 +53,8 @@ class Abm : public DynamicThresholds
                       int64_t nowPs) override
     {
         const SwitchMmu& mmu = *node.GetMmu();
-        if (frame.priority == 0 || mmu.IsLossless(frame.priority))
+        const BufferCounts& counts = mmu.GetCounts();
+        if (frame.priority == 0 || mmu.GetLimits().IsLossless(frame.priority))
         {
             return Verdict::Admit;
         }
@@ -62,7 +63,7 @@ class Abm : public DynamicThresholds
             m_countedPs = nowPs;
             CountCongested(mmu);
         }
-        const uint64_t after = mmu.GetEgressBytes(outPort, frame.priority) + frame.wireBytes;
+        const uint64_t after = counts.GetEgressBytes(outPort, frame.priority) + frame.wireBytes;
         return after > Limit(mmu, outPort, frame.priority) ? Verdict::Drop : Verdict::Admit;
     }
 
@@ -71,7 +72,7 @@ class Abm : public DynamicThresholds
                           uint8_t priority,
                           uint64_t sharedUsed) const override
     {
-        return mmu.IsLossless(priority)
+        return mmu.GetLimits().IsLossless(priority)
                    ? DynamicThresholds::GetThreshold(mmu, port, priority, sharedUsed)
                    : std::numeric_limits<uint64_t>::max();
     }
@@ -80,13 +81,15 @@ class Abm : public DynamicThresholds
     /// @return bytes that the queue may hold
     double Limit(const SwitchMmu& mmu, uint32_t port, uint8_t priority) const
     {
+        const BufferCounts& counts = mmu.GetCounts();
         uint32_t waiting = 0;
         for (uint8_t other = 1; other < SwitchMmu::PRIORITIES; ++other)
         {
-            waiting += other == priority || mmu.GetEgressBytes(port, other) > 0;
+            waiting += other == priority || counts.GetEgressBytes(port, other) > 0;
         }
-        const uint64_t used = mmu.GetTotalBytes();
-        const double free = used < mmu.GetBufferBytes() ? mmu.GetBufferBytes() - used : 0;
+        const uint64_t used = counts.GetTotalBytes();
+        const uint64_t buffer = mmu.GetLimits().GetBufferBytes();
+        const double free = used < buffer ? buffer - used : 0;
         return m_alpha * free / waiting / std::max(m_congested[priority], 1U);
     }
 
@@ -95,9 +98,9 @@ class Abm : public DynamicThresholds
         std::array<uint32_t, SwitchMmu::PRIORITIES> congested{};
         for (uint8_t priority = 1; priority < SwitchMmu::PRIORITIES; ++priority)
         {
-            for (uint32_t port = 0; port < mmu.GetPortCount(); ++port)
+            for (uint32_t port = 0; port < mmu.GetLimits().GetPortCount(); ++port)
             {
-                const uint64_t queue = mmu.GetEgressBytes(port, priority);
+                const uint64_t queue = mmu.GetCounts().GetEgressBytes(port, priority);
                 congested[priority] += queue > 0 && queue >= 0.9 * Limit(mmu, port, priority);
             }
         }

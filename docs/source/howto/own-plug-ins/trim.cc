@@ -36,7 +36,7 @@ class Trimming : public DynamicThresholds
                       const SwitchNode& node,
                       int64_t) override
     {
-        const uint64_t queue = node.GetMmu()->GetEgressBytes(outPort, frame.priority);
+        const uint64_t queue = node.GetMmu()->GetCounts().GetEgressBytes(outPort, frame.priority);
         const bool isFull = frame.priority > 0 && queue + frame.wireBytes > m_queueBytes;
         return isFull ? Verdict::Trim : Verdict::Admit;
     }
