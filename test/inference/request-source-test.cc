@@ -185,6 +185,22 @@ TEST(RequestTrace, ReadsMooncakesLines)
     EXPECT_FALSE(requests[0].ContentOf(81, 16)); // 1,300 tokens are 81 whole blocks
 }
 
+TEST(RequestTrace, BailiansLinesHaveSecondsAndPartsOf16Tokens)
+{
+    const auto line = [](const std::string& time, const std::string& rest) {
+        return R"({"chat_id": 159, "parent_chat_id": -1, "type": "text", "turn": 1, "timestamp": )" +
+               time + R"(, "input_length": 33, "output_length": 3)" + rest + "}\n";
+    };
+    const auto requests = Trace(line("61.114", R"(, "hash_ids": [1, 2, 3])") +
+                                line("62.614", R"(, "hash_ids": [1, 2, 4])") + line("63.114", ""));
+    EXPECT_EQ(requests[1].arrival, 1'500'000'000'000);
+    EXPECT_EQ(requests[2].arrival, 2'000'000'000'000);
+    EXPECT_EQ(requests[0].ContentOf(1, 16), requests[1].ContentOf(1, 16));
+    EXPECT_TRUE(requests[0].ContentOf(1, 16));
+    EXPECT_THAT(ErrorOf(line("1", R"(, "hash_ids": [1, 2, 3, 4])")),
+                HasSubstr("one number for each 16 tokens"));
+}
+
 TEST(RequestTrace, HashesOf64BitsStayDifferent)
 {
     const auto contents = [](const std::string& ids) {

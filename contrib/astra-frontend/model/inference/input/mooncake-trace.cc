@@ -25,6 +25,8 @@ constexpr double MOST_MS = 100.0 * 24 * 3600 * 1000; // the clock holds 106 days
 constexpr double BEFORE_MS = 5.0 * 24 * 3600 * 1000; // that later lines may be earlier
 constexpr double MOST_ORIGIN_MS = 1e15;
 constexpr uint32_t PART_TOKENS = 512;
+constexpr uint32_t BAILIAN_PART_TOKENS = 16;
+constexpr double BAILIAN_MS = 1000; ///< of a unit of its timestamps
 constexpr uint64_t MOST_TRACE_TOKENS = 1U << 24;
 constexpr const char* EXPECTED =
     "{\"timestamp\": MS, \"input_length\": N, \"output_length\": N, \"hash_ids\": [N, ...]}";
@@ -66,6 +68,8 @@ class LineReader
         {
             Fail("this line is not a JSON object with each key once");
         }
+        m_isBailians = Has("chat_id");
+        m_partTokens = m_isBailians ? BAILIAN_PART_TOKENS : PART_TOKENS;
     }
 
     /// Add the line's request to @p trace.
@@ -76,7 +80,7 @@ class LineReader
         request.outputTokens = Count("output_length");
         if (request.promptTokens > 0 && Has("hash_ids"))
         {
-            request.prefixTokens = PART_TOKENS;
+            request.prefixTokens = m_partTokens;
             request.prefix = Contents(request.promptTokens);
         }
         if (Has("priority"))
@@ -106,7 +110,8 @@ class LineReader
     TimePs Arrival() const
     {
         const auto& timestamp = Value("timestamp");
-        const double milliseconds = timestamp.is_number() ? timestamp.get<double>() : -1;
+        const double unit = m_isBailians ? BAILIAN_MS : 1;
+        const double milliseconds = timestamp.is_number() ? unit * timestamp.get<double>() : -1;
         if (milliseconds >= 0 && milliseconds <= MOST_ORIGIN_MS)
         {
             const double origin = milliseconds < MOST_MS ? 0 : std::floor(milliseconds) - BEFORE_MS;
@@ -184,9 +189,10 @@ class LineReader
     std::vector<uint64_t> Contents(uint32_t prompt) const
     {
         const auto& ids = Value("hash_ids");
-        if (!ids.is_array() || ids.size() > (prompt + PART_TOKENS - 1) / PART_TOKENS)
+        if (!ids.is_array() || ids.size() > (prompt + m_partTokens - 1) / m_partTokens)
         {
-            Fail("hash_ids are not one number for each 512 tokens of the prompt");
+            Fail("hash_ids are not one number for each " + std::to_string(m_partTokens) +
+                 " tokens of the prompt");
         }
         std::vector<uint64_t> contents;
         for (const auto& id : ids)
@@ -214,6 +220,8 @@ class LineReader
     std::size_t m_line;
     LinesSoFar& m_before;
     nlohmann::json m_json;
+    bool m_isBailians{false};
+    uint32_t m_partTokens{PART_TOKENS};
 };
 
 } // namespace

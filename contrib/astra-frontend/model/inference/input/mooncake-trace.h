@@ -24,6 +24,9 @@ namespace AstraSim
  * answer to the one before, which a line without `timestamp` needs. `priority` is that of a
  * request.
  *
+ * Lines with `chat_id` are those of Alibaba's Bailian traces: `timestamp` is in seconds, and parts
+ * have 16 tokens.
+ *
  * @param limit number of requests to keep
  * @param line number of the last line read
  * @return in the order of the file, with its times
