@@ -108,7 +108,7 @@ TEST(TablesOfKeys, ListExactlyTheRowsOfTheReaders)
 {
     ExpectFile("keys/environment.csv", AstraSim::RunEnvironment::Describe());
     ExpectFile("keys/inference.csv", AstraSim::DescribeServingKeys());
-    ExpectFile("../../../python/clustersim/workload/serve/policies.csv",
+    ExpectFile("../../../python/clustersim/workload/inference/policies.csv",
                AstraSim::DescribeServingPolicies());
     ExpectFile("keys/kv-cache.csv", AstraSim::DescribeKvCacheKeys());
     ExpectFile("keys/network-kinds.csv", AstraSim::NetworkTable::DescribeKeys());

@@ -21,10 +21,10 @@ from clustersim.topology.reader import read
 from clustersim.workload.command import plan_command
 from clustersim.workload.flags import kernel_flags, model_flags
 from clustersim.workload.flags.parser import Parser
+from clustersim.workload.inference.flags import MOST_TOKENS
 from clustersim.workload.kernels import gpus
 from clustersim.workload.model.transformer import Model
 from clustersim.workload.serve import engine
-from clustersim.workload.serve.flags import MOST_TOKENS
 from clustersim.workload.serve.instance import DTYPES
 from clustersim.workload.serve.layout import DISPATCH_BYTES, DISPATCHERS
 

@@ -10,12 +10,12 @@ from clustersim.errors import InputError
 from clustersim.whole_file import write_text
 from clustersim.workload.flags import exchange_flags, kernel_flags, model_flags
 from clustersim.workload.flags.parser import Parser, checked_name
+from clustersim.workload.inference.flags import (
+    COUNTS, POOL, RANDOM, REQUESTS, SCALING, SERVING, SPECULATION, TIERS, check, draw_as_benchmarks, values_of)
 from clustersim.workload.kernels import gpus
 from clustersim.workload.plan import precision
 from clustersim.workload.result.written import Workload, write_facts
 from clustersim.workload.serve import engine, layout, placement, quantization, scaling, tiers
-from clustersim.workload.serve.flags import (
-    COUNTS, POOL, RANDOM, REQUESTS, SCALING, SERVING, SPECULATION, TIERS, check, draw_as_benchmarks, values_of)
 from clustersim.workload.serve.instance import DTYPES, Instance
 from clustersim.workload.serve.times import Timed, beside_kernels, with_reaches
 

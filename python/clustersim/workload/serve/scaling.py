@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from clustersim.workload.serve.flags import SCALING
+from clustersim.workload.inference.flags import SCALING
 
 if TYPE_CHECKING:
     from clustersim.workload.serve.instance import Instance

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from clustersim.errors import InputError
-from clustersim.workload.serve.flags import TIERS
+from clustersim.workload.inference.flags import TIERS
 
 if TYPE_CHECKING:
     from clustersim.workload.serve.instance import Instance

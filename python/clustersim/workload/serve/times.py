@@ -11,11 +11,11 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from clustersim.workload.inference.flags import MOST_TOKENS
 from clustersim.workload.kernels import experts, fused, serving, weight_only
 from clustersim.workload.kernels.products import SHORTEST_NS
 from clustersim.workload.model.reach import WHOLE
 from clustersim.workload.serve import placement
-from clustersim.workload.serve.flags import MOST_TOKENS
 from clustersim.workload.serve.instance import Row
 
 if TYPE_CHECKING:
