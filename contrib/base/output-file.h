@@ -63,7 +63,7 @@ class OutputFile
         ++m_lines;
     }
 
-    /// @return where to put a TextLine that is given to Take() before anything else is written
+    /// @return room for a TextLine. The caller gives the line to Take() before it writes any other
     char* Room()
     {
         if (BUFFER_BYTES - m_used < TextLine::ROOM) [[unlikely]]

@@ -145,7 +145,7 @@ class ProgramFlags
     /// A flag: its row, and its part in a program.
     struct Flag : ns3::Row
     {
-        /// It has these names, too, written with dashes.
+        /// Add names of the flag, written with dashes.
         Flag& Alias(std::initializer_list<const char*> names);
 
         /// run.json has the value among the options, by that name. @param target outlives the row
@@ -157,7 +157,7 @@ class ProgramFlags
             return *this;
         }
 
-        /// Without a word, the flag stands for that one.
+        /// The flag may be given without a value, and then has @p word.
         Flag& Alone(const char* word);
         /// It is another name of a flag of --help.
         Flag& SameAs(const char* other);

@@ -442,7 +442,7 @@ RdmaFabric::ConfigureHosts()
         RdmaHw& hw = GetHw(host);
         if (hasCredits)
         {
-            // Pauses can be ignored, credit cannot.
+            // An ACK may ignore a pause; without credit, the far end has no room for it.
             hw.SetAttribute("AckIgnoresPause", BooleanValue(false));
         }
         if (m_reorders)

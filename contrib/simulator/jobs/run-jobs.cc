@@ -35,7 +35,7 @@ using ns3::InputError;
 namespace
 {
 
-/// @return the system file with the flags taken in
+/// @return the system file's configuration, with the flags applied
 SystemConfig
 SystemOf(const RunOptions& options)
 {

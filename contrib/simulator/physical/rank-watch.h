@@ -102,7 +102,7 @@ class RankWatch
     int64_t m_nextSignNs{0};
     int64_t m_lastSeenNs;
     int64_t m_lastLookNs;
-    int64_t m_backNs{INT64_MIN / 2}; ///< when it looked again after it had been away
+    int64_t m_backNs{INT64_MIN / 2}; ///< when this rank ran again after a long stop
     std::vector<bool> m_greeted;     ///< by rank
     int m_lastTeller{0};             ///< the rank that told of a failure last
     bool m_ended{false};

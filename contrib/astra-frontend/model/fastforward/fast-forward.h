@@ -131,7 +131,7 @@ class FastForward
         TimePs first{0}; ///< end of a rank, since the start
         TimePs last{0};
         ns3::CarriedTraffic traffic;
-        uint64_t work{0};        ///< that a run without reuse has with it
+        uint64_t work{0};        ///< of its simulation in a run without reuse
         uint64_t workByFlows{0}; ///< of its simulation, if flows stood for packets
         bool wasSimulated{false};
         bool isCounted{false}; ///< CountAlone() has taken in the occurrence for which it was found

@@ -128,8 +128,8 @@ class FlowRouter
     /// @return bits per second of the links together, for traffic spread over them in these shares
     double RateOf(const std::vector<Share>& shares) const;
 
-    /// Where a connection continues when its first port may have lost its path.
-    /// @return false if no port has one
+    /// Move a connection to a port with a path, since its first port may have lost its own.
+    /// @return false if no port has a path
     bool Move(uint32_t src, uint32_t dst, ns3::ConnectionStart& start);
 
     /// @return whether an NVSwitch joins the two hosts

@@ -184,10 +184,11 @@ class MaxMinSolver
         double load{0};
         double following{0}; ///< part of the load that follows flows
         double residual{0};  ///< left for affected flows without a rate yet
-        double slack{0};     ///< by which these may overfill it, so that others that it holds stay
-        double level{0};     ///< rate of the flows that it holds
-        double open{0};      ///< their weights
-        double demand{0};    ///< of affected flows, if each had its rate alone
+        /// How far flows without a rate may overfill it, so that those that it holds keep theirs.
+        double slack{0};
+        double level{0};          ///< rate of the flows that it holds
+        double open{0};           ///< their weights
+        double demand{0};         ///< of affected flows, if each had its rate alone
         uint32_t openFlows{0};    ///< their number
         uint32_t openHeld{0};     ///< those of them that it held
         uint32_t filling{0};      ///< number of the last filling that touched it

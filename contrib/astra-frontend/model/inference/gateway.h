@@ -53,8 +53,8 @@ class Gateway
     /// The first step of @p sequence begins.
     void Began(const Sequence& sequence);
 
-    /// @p sequence has ended, or has been dropped. @return one of its class that was held and goes
-    /// to the instances now; null if there is none
+    /// @p sequence has ended, or has been dropped. @return the next held sequence of its class,
+    /// which the caller sends to the instances; null if there is none
     Sequence* Ended(const Sequence& sequence);
 
     /// @return when the next request has waited too long, if none of those that wait begins before

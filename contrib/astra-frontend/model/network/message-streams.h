@@ -29,7 +29,7 @@ struct StreamKey
     uint64_t collective{MessageInfo::NO_COLLECTIVE};
     uint32_t src{UINT32_MAX};
     uint32_t dst{UINT32_MAX};
-    int tag{0}; ///< where there is a collective key: the last 8 bits, and CREDIT
+    int tag{0}; ///< with a collective key: its last 8 bits, and CREDIT for credits
 
     /// @return the name of a stream to which both ends give the same tag
     static StreamKey OfTag(uint32_t src, uint32_t dst, int tag)

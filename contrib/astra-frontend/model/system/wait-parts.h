@@ -75,7 +75,7 @@ class WaitParts : public RunObservers
 
     std::map<uint64_t, std::vector<Held>> m_held; ///< by the key of a collective that runs
     std::unordered_map<uint64_t, Ended> m_ended;  ///< by key
-    std::size_t m_forgetAt{1024};                 ///< so many in m_ended
+    std::size_t m_forgetAt{1024};                 ///< the size of m_ended for the next Forget()
     std::unordered_map<int, TimePs> m_sawUntil;   ///< by rank: all its waits before this time have
                                                   ///< been told
 };

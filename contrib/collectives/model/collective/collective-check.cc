@@ -211,7 +211,7 @@ class CheckedPlan : public CollectivePlan
 
 } // namespace
 
-/// Makes checked plans of another's.
+/// Plans collectives as another implementation does, and has each message checked.
 class CollectiveCheck::Watched : public CollectiveImplementation
 {
   public:

@@ -108,7 +108,7 @@ class PxnGraph : public FlowGraph
     CollectiveRequest m_request;
     GroupShape m_shape;
     uint64_t m_leastBytes;           ///< AllToAll: of a pair
-    uint32_t m_leftBytes;            ///< AllToAll: pairs with so many first ranks have one more
+    uint32_t m_leftBytes;            ///< AllToAll: the first so many ranks get a byte more
     uint32_t m_neighbours;           ///< most other ranks of a node
     std::vector<Connections> m_to;   ///< by rank: connections to other nodes
     std::vector<Connections> m_from; ///< by rank: connections from other nodes

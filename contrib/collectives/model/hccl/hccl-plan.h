@@ -39,7 +39,7 @@ struct HcclPhase
         PipelineReduce, ///< both levels at once, block by block
         PipelineGather,
         RootMesh,   ///< the root deals out its data in its server,
-        RootNet,    ///< and the ranks of its server to all others in their place
+        RootNet,    ///< and each rank of its server to the ranks in the same place
         CollectNet, ///< the reverse
         CollectMesh,
         MeshExchange, ///< AllToAll within a server, data for ranks beyond it included

@@ -69,7 +69,7 @@ class RdmaNic final : public LinkSource
     /// @p freePs, when the port is free again; in none if it may not send.
     void Place(RdmaQueuePair& qp, int64_t freePs);
 
-    /// @return whether the pair may send now, and nothing else wants to
+    /// @return whether the pair may send now, and no other pair waits
     bool CanSendAtOnce(const RdmaQueuePair& qp, int64_t nowPs) const;
     /// Send the next frame of a pair past the ring, after CanSendAtOnce().
     void SendAtOnce(RdmaQueuePair& qp, int64_t nowPs);

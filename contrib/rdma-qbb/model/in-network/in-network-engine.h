@@ -99,7 +99,8 @@ class InNetworkEngine : public InNetworkHook
 
     /**
      * A member joins the operation.
-     * @param done called when it has all it receives, or, if it only sends, when that was taken
+     * @param done called when the member has received its data, or, if it only sends, when the
+     * network has taken them
      */
     void Join(uint32_t operation, uint32_t member, std::function<void()> done);
 

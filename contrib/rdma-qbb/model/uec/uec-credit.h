@@ -60,7 +60,7 @@ class UecCreditAccount
     void Grant(uint64_t granted, int64_t nowPs);
 
     /// An answer has come: the receiver knows of the connection.
-    /// @return whether unsolicited credit has ended by that
+    /// @return whether this ends unsolicited credit
     bool Withdraw();
 
     /// Ask the receiver, in case that a grant was lost. @return whether it is time to: not before

@@ -38,8 +38,8 @@ struct OperationShape
 };
 
 /**
- * @return for each of several operations a digest of its shape and of the places where it meets the
- * others: equal ones for those that correspond in two parts of the same kind
+ * @return a digest for each operation of a part, of its shape and of the links that it shares with
+ * the others. Operations that correspond in two parts of the same kind have the same digest.
  */
 std::vector<Digest> LikenessOf(const std::vector<const OperationShape*>& operations);
 

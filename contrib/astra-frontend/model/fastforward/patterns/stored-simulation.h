@@ -18,8 +18,8 @@ struct StoreReport
 {
     uint64_t patterns{0};         ///< found in it
     uint64_t work{0};             ///< packet-hops (flows without packets) of these
-    uint64_t verifiedPatterns{0}; ///< of these, those simulated again
-    uint64_t wrongPatterns{0};    ///< of these, those with another outcome then
+    uint64_t verifiedPatterns{0}; ///< of these, those that were simulated again
+    uint64_t wrongPatterns{0};    ///< of these, those with a different outcome
 };
 
 /**

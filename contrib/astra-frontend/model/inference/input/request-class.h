@@ -42,8 +42,8 @@ struct RequestClass
 struct AdmissionLimits
 {
     uint64_t maxQueued{UINT64_MAX};            ///< requests that wait for their first step
-    std::optional<TimePs> predictedFirstToken; ///< a longer wait for it is foreseen: refused
-    std::optional<TimePs> wait;                ///< for the first step; after that it is dropped
+    std::optional<TimePs> predictedFirstToken; ///< refused if the prediction is longer
+    std::optional<TimePs> wait;                ///< for the first step; dropped after it
 };
 
 } // namespace AstraSim
