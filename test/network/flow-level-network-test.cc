@@ -15,6 +15,7 @@
 using AstraSim::EventLoop;
 using AstraSim::FlowLevelConfig;
 using AstraSim::FlowLevelFabric;
+using AstraSim::FluidTransfers;
 using AstraSim::InNetworkOp;
 using AstraSim::MessageInfo;
 using AstraSim::TimePs;
@@ -595,6 +596,95 @@ TEST_F(FlowLevel, AMulticastReachesMembersThatJoinAfterIt)
     EXPECT_EQ(late->at, 50'000'000);
     const std::vector<int> apart{0, 2};
     EXPECT_FALSE(m_fabric->GetNetwork(0).Supports(apart));
+}
+
+/// Hosts 0 and 1 at leaf 4, 2 and 3 at leaf 5, both leaves at spine 6; 100 Gb/s, 1 us.
+const std::string TREE = "7 3 6\n4 5 6\n0 4 100Gbps 1us 0\n1 4 100Gbps 1us 0\n2 5 100Gbps 1us 0\n"
+                         "3 5 100Gbps 1us 0\n4 6 100Gbps 1us 0\n5 6 100Gbps 1us 0\n";
+
+/// @param places of each switch for operations; 0: any number
+FlowLevelConfig
+WithReductions(uint32_t places = 0)
+{
+    FlowLevelConfig config;
+    config.inNetwork.reduces = true;
+    config.inNetworkOperations = places;
+    return config;
+}
+
+TEST_F(FlowLevel, NetworkSwitchesReduceUpTheirTreeAndMulticastDownIt)
+{
+    Build(TREE);
+    EXPECT_FALSE(m_fabric->GetNetwork(0).Supports(std::vector<int>{0, 1, 2, 3})) << "not asked for";
+    for (const bool joinAtOnce : {true, false})
+    {
+        Build(TREE, WithReductions());
+        const TimePs begin = m_loop.Now();
+        std::vector<const Mark*> marks(4);
+        for (int rank = 0; rank < 4; ++rank)
+        {
+            m_loop.Schedule(joinAtOnce ? 0 : rank * 200'000'000, [&, rank] {
+                marks[rank] = Join(rank, InNetworkOp::ReduceMulticast, {0, 1, 2, 3}, 1'000'000);
+            });
+        }
+        m_loop.Run();
+        // A thousand frames leave; the last crosses three more links; four delays. The last member
+        // decides.
+        const TimePs last = joinAtOnce ? 0 : 600'000'000;
+        for (const Mark* mark : marks)
+        {
+            EXPECT_NEAR(mark->at - begin, last + 1003 * FRAME + 4 * DELAY, 2);
+        }
+        // Each of the six links carries the data once in each direction.
+        FluidTransfers& transfers = m_fabric->GetTransfers();
+        transfers.UpdateCarried();
+        for (uint32_t link = 0; link < 12; ++link)
+        {
+            EXPECT_NEAR(transfers.GetCarried(link), 1000 * 1082, 1) << link;
+        }
+    }
+}
+
+TEST_F(FlowLevel, AnOperationSharesTheLinksOfItsTreeWithMessages)
+{
+    Build(TREE, WithReductions());
+    std::vector<const Mark*> marks;
+    for (const int rank : {0, 2})
+    {
+        marks.push_back(Join(rank, InNetworkOp::ReduceMulticast, {0, 2}, 1'000'000));
+    }
+    const Mark* message = Send(1, 3, 1'000'000);
+    m_loop.Run();
+    // Both cross the link from leaf 4 to the spine, and that from the spine to leaf 5, with halves.
+    // Contributions and results begin up to two delays apart.
+    EXPECT_NEAR(message->at, 2000 * FRAME + 3 * FRAME + 4 * DELAY, 2 * FRAME);
+    for (const Mark* mark : marks)
+    {
+        EXPECT_NEAR(mark->at, 2000 * FRAME + 3 * FRAME + 4 * DELAY, 2 * DELAY);
+    }
+}
+
+TEST_F(FlowLevel, OperationsWaitForPlacesAtTheirSwitches)
+{
+    // With a place for one, two jobs that share the leaves follow each other: the first ends as
+    // alone. Without a limit both end when both are through.
+    for (const uint32_t places : {0, 1, 2})
+    {
+        Build(TREE, WithReductions(places));
+        const TimePs begin = m_loop.Now();
+        std::vector<const Mark*> marks;
+        for (const int rank : {0, 2, 1, 3})
+        {
+            const std::vector<int> members{rank % 2, rank % 2 + 2};
+            marks.push_back(
+                Join(rank, InNetworkOp::ReduceMulticast, members, 1'000'000, members[0]));
+        }
+        m_loop.Run();
+        const TimePs alone = 1003 * FRAME + 4 * DELAY;
+        const TimePs shared = alone + 1000 * FRAME;
+        EXPECT_NEAR(marks[0]->at - begin, places == 1 ? alone : shared, 2 * DELAY) << places;
+        EXPECT_NEAR(marks[2]->at - begin, places == 1 ? 2 * alone : shared, 2 * DELAY) << places;
+    }
 }
 
 } // namespace

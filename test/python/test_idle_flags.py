@@ -291,7 +291,9 @@ KEYS = {
     "BUFFER_POLICY": ["static"], "TRANSPORT": ["UEC"], "UEC_DELIVERY": ["rod", "TRANSPORT=UEC"],
     "UEC_SPREADING": ["reps", "TRANSPORT=UEC"], "UEC_CC": ["rccc", "TRANSPORT=UEC"],
     "ERROR_RATE_PER_LINK": ["0.001"],
-    "ROUTING": ["spray"], "IN_NETWORK_REDUCTION": ["1"], "ROUTING_AT": ["spray asw"], "PLANE": ["TP 0"],
+    "ROUTING": ["spray"], "IN_NETWORK_REDUCTION": ["1"],
+    "IN_NETWORK_TREES": ["4", "IN_NETWORK_REDUCTION=1"], "IN_NETWORK_OPERATIONS": ["4", "IN_NETWORK_REDUCTION=1"],
+    "ROUTING_AT": ["spray asw"], "PLANE": ["TP 0"],
     "COLLECTIVE_ENGINE": ["ACCL"],
     "LINK_DOWN": ["1 8 10"], "LINK_UP": ["9 8 10", "LINK_DOWN=1 8 10"], "NODE_DOWN": ["1 10"],
     "NODE_UP": ["9 10", "NODE_DOWN=1 10"], "LINK_RATE": ["1 8 10 1Gbps"],
@@ -327,7 +329,8 @@ KEYS = {
     "RANDOM_SEED": ["7", "ERROR_RATE_PER_LINK=0.001"]}
 # They change something on other topologies, with other workloads and with link failures; MONITOR needs a class of
 # the user's.
-SELDOM = {"packet": {"USE_DYNAMIC_PFC_THRESHOLD", "BUFFER_POLICY", "PLANE", "GPUS_PER_SERVER", "MONITOR"},
+SELDOM = {"packet": {"USE_DYNAMIC_PFC_THRESHOLD", "BUFFER_POLICY", "PLANE", "GPUS_PER_SERVER", "MONITOR",
+                     "IN_NETWORK_TREES", "IN_NETWORK_OPERATIONS"},
           "flow": {"PLANE", "QP_MODE", "GPUS_PER_SERVER", "MONITOR"},
           "analytical": {"PLANE", "GPUS_PER_SERVER", "MONITOR"}}
 SAYS_MORE = {"ERROR_RATE_PER_LINK": "error rates have no effect", "LB_MODE": " has no ",  # effect, or gaps in flows

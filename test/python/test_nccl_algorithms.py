@@ -81,14 +81,15 @@ def test_pxn_keeps_alltoall_on_rails(tmp_path):
     assert spine["1"] < 0.01 * spine["0"], "only acknowledgements of nothing cross the spine"
 
 
+@pytest.mark.parametrize("network", ["packet", "flow"])
 @pytest.mark.parametrize("algorithm", ["CollNetDirect", "CollNetChain"])
-def test_collnet_sends_each_nodes_sum_once_and_gets_the_total_once(tmp_path, algorithm):
+def test_collnet_sends_each_nodes_sum_once_and_gets_the_total_once(tmp_path, algorithm, network):
     size, nodes, gpus = 16 << 20, 4, 8
     ranks = nodes * gpus
     w = workload(tmp_path / "w.txt", ranks, [("l", "ALLREDUCE", size, "NONE", 0)], tp=ranks)
     n = servers(tmp_path / "n.txt", nodes, gpus)
     result = run(tmp_path, "-w", w, "-n", n, "-c", CONF, "--set", "IN_NETWORK_REDUCTION=1",
-                 env={"NCCL_COLLNET_ENABLE": "1", "NCCL_ALGO": algorithm})
+                 "--network", network, env={"NCCL_COLLNET_ENABLE": "1", "NCCL_ALGO": algorithm})
     assert result.returncode == 0, result.stderr
     row, = collectives(tmp_path)
     assert row["algorithm"] == algorithm
@@ -101,6 +102,57 @@ def test_collnet_sends_each_nodes_sum_once_and_gets_the_total_once(tmp_path, alg
     rails = range(ranks + nodes, ranks + nodes + gpus)
     down = sum(sent[rail, str(port)] for rail in rails for port in range(1, nodes + 1))
     assert down == pytest.approx(nodes * size, rel=0.05)
+
+
+def collnet(tmp_path, network, *keys, algorithm="CollNetDirect", flags=()):
+    """Results of an AllReduce by each of eight groups, of one GPU of each of eight servers, on a Clos: those of the
+    program, and the bytes on each link."""
+    (tmp_path / "w.txt").write_text("1 ALLREDUCE 4194304 DP\n")
+    out = "-".join([network, *keys])
+    sets = [word for key in ("IN_NETWORK_REDUCTION=1", *keys) for word in ("--set", key)]
+    n = clos(tmp_path, 64, "--nics_per_leaf", "16")
+    result = run(tmp_path, "-w", tmp_path / "w.txt", "-n", n, "-c", CONF, "--tp", 8, "--network", network, *sets,
+                 *flags, env={"NCCL_COLLNET_ENABLE": "1", "NCCL_ALGO": algorithm}, out=out)
+    assert result.returncode == 0, result.stderr
+    record = json.loads((tmp_path / out / "run.json").read_text())
+    return record, [row["algorithm"] for row in collectives(tmp_path, out)], sent_bytes(tmp_path, out)
+
+
+@pytest.mark.parametrize("algorithm", ["CollNetDirect", "CollNetChain"])
+def test_flows_and_packets_agree_on_trees_of_switches(tmp_path, algorithm):
+    (packets, _, sent), (flows, _, carried) = [collnet(tmp_path, network, algorithm=algorithm)
+                                               for network in ("packet", "flow")]
+    assert flows["simulated_ns"] == pytest.approx(packets["simulated_ns"], rel=0.02)
+    for port in sent.keys() | carried.keys():
+        assert carried.get(port, 0) == pytest.approx(sent.get(port, 0), rel=0.02, abs=1e5)
+
+
+def test_flows_and_packets_agree_on_trees_that_share_links_with_other_traffic(tmp_path):
+    (tmp_path / "flows").write_text("8\n" + "".join(f"{host} {(host + 16) % 64} 3 100 8000000 0\n"
+                                                    for host in range(1, 64, 8)))
+    flags = ["--background-flows", tmp_path / "flows"]
+    idle, packets, flows = [collnet(tmp_path, network, flags=more)[0]["simulated_ns"]
+                            for network, more in (("flow", ()), ("packet", flags), ("flow", flags))]
+    assert packets > 1.1 * idle
+    assert flows == pytest.approx(packets, rel=0.05)
+
+
+@pytest.mark.parametrize("network", ["packet", "flow"])
+def test_groups_without_room_at_their_switches_go_on_without_collnet(tmp_path, network):
+    """Each leaf is part of the trees of all eight groups."""
+    record, algorithms, _ = collnet(tmp_path, network, "IN_NETWORK_TREES=3")
+    assert algorithms.count("CollNetDirect") == 3 and algorithms.count("Ring") + algorithms.count("Tree") == 5
+    assert any("IN_NETWORK_TREES 3): 5" in warning for warning in record["warnings"])
+    assert collnet(tmp_path, network, "IN_NETWORK_TREES=8")[1] == 8 * ["CollNetDirect"]
+
+
+def test_operations_that_wait_for_places_at_switches_take_turns(tmp_path):
+    times = {(network, places): collnet(tmp_path, network, f"IN_NETWORK_OPERATIONS={places}")[0]["simulated_ns"]
+             for network in ("packet", "flow") for places in (1, 64)}
+    for places in (1, 64):
+        assert times["flow", places] == pytest.approx(times["packet", places], rel=0.05)
+    # A leaf carries out the operations of eight groups, which have links of their own, one after the other.
+    assert times["packet", 1] > 3 * times["packet", 64]
 
 
 def test_collnet_on_switches_that_do_not_reduce_is_refused(tmp_path):

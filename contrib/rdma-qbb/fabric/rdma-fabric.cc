@@ -7,7 +7,6 @@
 #include "rdma-fabric.h"
 
 #include "fabric-faults.h"
-#include "in-network-planner.h"
 #include "pfc-watchdog.h"
 #include "rdma-qbb/model/attribute/switch-model.h"
 #include "rdma-qbb/model/paths/oversubscription.h"
@@ -78,6 +77,17 @@ RdmaFabric::GetTypeId()
                           BooleanValue(false),
                           MakeBooleanAccessor(&RdmaFabric::m_inNetworkReduction),
                           MakeBooleanChecker())
+            .AddAttribute("InNetworkTrees",
+                          "Trees of groups that a network switch can be part of; 0: any number",
+                          UintegerValue(0),
+                          MakeUintegerAccessor(&RdmaFabric::m_inNetworkTrees),
+                          MakeUintegerChecker<uint32_t>())
+            .AddAttribute("InNetworkOperations",
+                          "In-network operations that a network switch carries out at a time; 0: "
+                          "any number",
+                          UintegerValue(0),
+                          MakeUintegerAccessor(&RdmaFabric::m_inNetworkOperations),
+                          MakeUintegerChecker<uint32_t>())
             .AddAttribute("GlobalBaseRtt",
                           "Connections use the largest base RTT and bandwidth-delay product of any "
                           "pair of hosts",
@@ -487,8 +497,13 @@ RdmaFabric::MakePaths()
         FitRoutingToPaths();
         m_routesChanged();
     });
-    m_inNetworkPlanner =
-        std::make_unique<InNetworkPlanner>(m_parts, m_faults->GetLinks(), m_inNetworkReduction);
+    m_inNetworkPlanner = std::make_unique<InNetworkPlanner>(
+        *m_parts.topology,
+        InNetworkLimits{m_inNetworkReduction, m_inNetworkTrees},
+        [this](uint32_t link) {
+            return m_faults->GetLinks().IsUp(link) && !m_parts.channels[link]->IsLossy();
+        });
+    m_parts.inNetwork.front()->SetPlaces(m_inNetworkOperations);
 }
 
 std::string
@@ -560,7 +575,26 @@ RdmaFabric::PlanInNetwork(const std::vector<uint32_t>& hosts,
                           uint32_t stripe,
                           InNetworkSpec& spec) const
 {
-    return m_inNetworkPlanner->Plan(hosts, stripe, spec);
+    const auto tree = m_inNetworkPlanner->Plan({hosts, stripe});
+    NS_LOG_INFO("an operation of " << hosts.size() << " hosts has "
+                                   << (tree ? tree->switches.size() : 0) << " switches");
+    if (!tree)
+    {
+        return false;
+    }
+    spec.nvlink = tree->nvlink;
+    spec.switches.clear();
+    for (const InNetworkTree::Switch& each : tree->switches)
+    {
+        spec.switches.push_back(
+            {m_parts.switches[each.node], each.parent, each.upPort, each.parentPort});
+    }
+    spec.members.clear();
+    for (const InNetworkTree::Member& each : tree->members)
+    {
+        spec.members.push_back({&m_parts.Hw(each.host), each.nic, each.switchPort, each.at});
+    }
+    return true;
 }
 
 Time

@@ -10,6 +10,7 @@
 #include "fabric-totals.h"
 #include "fabric-trouble.h"
 
+#include "ns3/in-network-planner.h"
 #include "ns3/node-container.h"
 #include "ns3/nvswitch-node.h"
 #include "ns3/object.h"
@@ -26,7 +27,6 @@ namespace ns3
 
 class FabricFaults;
 struct LinkOutage;
-class InNetworkPlanner;
 class PfcWatchdog;
 
 /**
@@ -197,6 +197,12 @@ class RdmaFabric : public Object
                        uint32_t stripe,
                        InNetworkSpec& spec) const;
 
+    /// @return the planner of in-network operations, which knows the room that switches have
+    InNetworkPlanner& GetInNetworkPlanner() const
+    {
+        return *m_inNetworkPlanner;
+    }
+
     /// Cut or mend a link now; routes follow after RouteUpdateDelay.
     void SetLinkUp(uint32_t link, bool up);
 
@@ -210,7 +216,9 @@ class RdmaFabric : public Object
     /// @param endPs when the traffic of interest was done
     std::vector<std::string> DescribeTrouble(const FabricTotals& totals, int64_t endPs) const
     {
-        return ns3::DescribeTrouble(m_parts, totals, endPs);
+        std::vector<std::string> lines = ns3::DescribeTrouble(m_parts, totals, endPs);
+        m_inNetworkPlanner->DescribeRefusals(lines);
+        return lines;
     }
 
     /// @return how messages from one host to another are cut
@@ -297,6 +305,8 @@ class RdmaFabric : public Object
     uint32_t m_threads{0};          ///< 0: the simulator has one list of all events
     bool m_reorders{false};         ///< some switch chooses paths per frame
     bool m_inNetworkReduction{false};
+    uint32_t m_inNetworkTrees{0};
+    uint32_t m_inNetworkOperations{0};
     bool m_globalBaseRtt{false};
     bool m_persistentQueuePairs{false};
     bool m_deliverOnAck{false};

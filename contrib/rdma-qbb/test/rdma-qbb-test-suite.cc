@@ -304,6 +304,43 @@ class SwitchTreeReductionTestCase : public TestCase
         {
             CarryOut(topology + "0\n", conf + "IN_NETWORK_REDUCTION 1\n", kind);
         }
+        for (const uint32_t places : {0, 1, 2})
+        {
+            ShareLeaves(topology + "0\n", conf + "IN_NETWORK_REDUCTION 1\n", places);
+        }
+    }
+
+    /// Two groups, with a host at each leaf, have one switch of three after the other, or halves.
+    void ShareLeaves(const std::string& topology, const std::string& conf, uint32_t places)
+    {
+        FabricUnderTest test(topology,
+                             conf + "IN_NETWORK_OPERATIONS " + std::to_string(places) + "\n");
+        test.Build();
+        InNetworkEngine& engine = test.fabric->GetInNetworkEngine();
+        std::vector<int64_t> done(4, -1);
+        for (const uint32_t first : {0, 1})
+        {
+            InNetworkSpec spec;
+            test.fabric->PlanInNetwork({first, first + 2}, 0, spec);
+            spec.bytes = 100'000;
+            const uint32_t operation = engine.Open(spec);
+            for (const uint32_t member : {0, 1})
+            {
+                engine.Join(operation, member, [&done, host = first + 2 * member] {
+                    done[host] = Simulator::Now().GetTimeStep();
+                });
+            }
+        }
+        Simulator::Run();
+        const int64_t frame = 1082 * 10;
+        const int64_t alone = 100 * frame + 3 * frame + 4 * 25'000 + 84 * 10;
+        const int64_t shared = alone + 100 * frame;
+        const bool inTurn = places == 1;
+        const int64_t first = inTurn ? alone : shared;
+        const int64_t second = inTurn ? 2 * alone : shared;
+        NS_TEST_ASSERT_MSG_EQ_TOL(done[0], first, 4 * frame, "first");
+        NS_TEST_ASSERT_MSG_EQ_TOL(done[1], second, 4 * frame, "second");
+        NS_TEST_ASSERT_MSG_EQ(engine.GetOpenCount(), 0, "both are over");
     }
 
     void CarryOut(const std::string& topology, const std::string& conf, InNetworkKind kind)

@@ -72,6 +72,7 @@ RunNetwork::RunNetwork(const RunOptions& options,
       m_reusesByItself(mayReuse && options.fastForward == FastForwardMode::Auto &&
                        FastForwardBackend::IsSafe(options, inputs, background))
 {
+    m_nccl.SetKeepTrees(m_backend->GetCapabilities().keepTrees);
     warnings.insert(warnings.end(), background.warnings.begin(), background.warnings.end());
     if (!mayReuse || (!options.IsFastForwarded() && !m_reusesByItself))
     {
@@ -96,6 +97,7 @@ RunNetwork::NcclOf(uint32_t partition)
     if (!nccl)
     {
         nccl = std::make_unique<MockNcclGroup>(m_machine, m_ncclOptions);
+        nccl->SetKeepTrees(m_nccl.GetKeepTrees());
     }
     return *nccl;
 }

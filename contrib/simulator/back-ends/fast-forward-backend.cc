@@ -70,6 +70,11 @@ FindObstacle(const RunOptions& options, const RunInputs& inputs, const Backgroun
         return Obstacle{"collectives of a system file have messages one by one",
                         "a run without the flag, or without --system-configuration"};
     }
+    if (ns3::LookAtDefault<ns3::UintegerValue>("ns3::RdmaFabric::InNetworkOperations") > 0)
+    {
+        return Obstacle{"with IN_NETWORK_OPERATIONS groups wait for each other at switches",
+                        "a run without one of the two"};
+    }
     if (options.rendezvous)
     {
         return Obstacle{"with --rendezvous-protocol messages wait for their receives",

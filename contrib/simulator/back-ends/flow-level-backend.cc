@@ -29,6 +29,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace AstraSim
@@ -109,6 +110,7 @@ class FlowLevelBackground
 };
 
 using ns3::AttributeDefault;
+using ns3::LookAtDefault;
 
 void
 WarnOfNoEffect(const RunInputs& inputs, std::vector<std::string>& warnings)
@@ -247,7 +249,7 @@ class FlowLevelBackend : public SimulationBackend
                     100 * uncertain),
                 m_fabric->DescribeCutOff(limit),
                 m_fabric->DescribeReceives(limit),
-                ns3::DescribeIdleChanges(m_conf, m_finishPs.value_or(m_loop.Now())),
+                DescribeTrouble(),
                 GetOutages()};
     }
 
@@ -265,6 +267,7 @@ class FlowLevelBackend : public SimulationBackend
     /// Set the capabilities that only some networks have.
     void SetCapabilities()
     {
+        m_can.keepTrees = KeepTreesOf(m_fabric->GetInNetworkPlanner());
         m_can.makeUnused = [this] { return m_fabric->MakeUnused(m_limit); };
         m_can.live = {[this](TimePs from, const std::function<void()>& begin) {
                           m_fabric->CatchUp(from, begin);
@@ -280,6 +283,14 @@ class FlowLevelBackend : public SimulationBackend
         };
         m_can.finishWorkloads = [this] { FinishWorkloads(); };
         m_can.finish = [this] { Finish(); };
+    }
+
+    std::vector<std::string> DescribeTrouble() const
+    {
+        std::vector<std::string> lines =
+            ns3::DescribeIdleChanges(m_conf, m_finishPs.value_or(m_loop.Now()));
+        m_fabric->GetInNetworkPlanner().DescribeRefusals(lines);
+        return lines;
     }
 
     void FinishWorkloads()
@@ -361,6 +372,42 @@ class FlowLevelBackend : public SimulationBackend
 
 } // namespace
 
+namespace
+{
+
+constexpr const char* TREES = "ns3::RdmaFabric::InNetworkTrees";
+
+/// Say what network switches do. The attributes count as read once a tree is looked for.
+void
+SetReductions(FlowLevelConfig& config, const ns3::ClusterTopology& topology)
+{
+    constexpr const char* REDUCES = "ns3::RdmaFabric::InNetworkReduction";
+    constexpr const char* OPERATIONS = "ns3::RdmaFabric::InNetworkOperations";
+    const auto numberOf = [](const char* name) {
+        return static_cast<uint32_t>(LookAtDefault<ns3::UintegerValue>(name));
+    };
+    config.inNetwork = {LookAtDefault<ns3::BooleanValue>(REDUCES), numberOf(TREES)};
+    config.inNetworkOperations = numberOf(OPERATIONS);
+    const double error = LookAtDefault<ns3::DoubleValue>("ns3::RdmaFabric::ErrorRatePerLink");
+    const bool retries = LookAtDefault<ns3::BooleanValue>("ns3::QbbChannel::LinkRetry");
+    config.losesFrames = [&topology, error, retries, isTold = false](uint32_t link) mutable {
+        if (topology.IsNvLink(link))
+        {
+            return false;
+        }
+        if (!std::exchange(isTold, true))
+        {
+            for (const char* read : {REDUCES, TREES, OPERATIONS})
+            {
+                ns3::ReadDefault(read);
+            }
+        }
+        return !retries && topology.links[link].errorRate + error > 0;
+    };
+}
+
+} // namespace
+
 FlowLevelConfig
 FlowLevelConfigOf(const FabricConf& conf, const ns3::ClusterTopology& topology)
 {
@@ -391,7 +438,25 @@ FlowLevelConfigOf(const FabricConf& conf, const ns3::ClusterTopology& topology)
     config.routeUpdateDelay =
         AttributeDefault<ns3::TimeValue>("ns3::RdmaFabric::RouteUpdateDelay").GetPicoSeconds();
     config.linkChanges = ns3::FindLinkChanges(conf, topology);
+    SetReductions(config, topology);
     return config;
+}
+
+KeepTrees
+KeepTreesOf(ns3::InNetworkPlanner& planner)
+{
+    if (LookAtDefault<ns3::UintegerValue>(TREES) == 0)
+    {
+        return {};
+    }
+    return [&planner](const std::vector<ReducingGroup>& groups) {
+        std::vector<ns3::InNetworkPlanner::Group> asked;
+        for (const ReducingGroup& group : groups)
+        {
+            asked.push_back({{group.ranks.begin(), group.ranks.end()}, group.channel});
+        }
+        return planner.Reserve(asked);
+    };
 }
 
 std::unique_ptr<SimulationBackend>

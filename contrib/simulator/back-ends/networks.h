@@ -41,6 +41,10 @@ std::unique_ptr<SimulationBackend> MakeFlowNetwork(const RunOptions& options,
                                                    const std::string& output,
                                                    std::vector<std::string>& warnings);
 
+/// @return the ability of a network to keep trees; empty if there is room for any.
+/// @param planner outlives the result
+KeepTrees KeepTreesOf(ns3::InNetworkPlanner& planner);
+
 /// @return the settings of a network of flows that has the properties of one of packets
 FlowLevelConfig FlowLevelConfigOf(const ns3::FabricConf& conf,
                                   const ns3::ClusterTopology& topology);

@@ -208,6 +208,7 @@ class PacketBackend : public SimulationBackend
     /// Set the capabilities that only some networks have.
     void SetCapabilities()
     {
+        m_can.keepTrees = KeepTreesOf(m_fabric->GetInNetworkPlanner());
         if (m_isDivided)
         {
             const auto nodeOf = [this](int rank) {

@@ -108,6 +108,8 @@ class SimulationBackend
         std::function<double(uint32_t node, uint16_t port)> quietBytes;
         /// Makes a network like this one on which nothing has happened yet, at little cost.
         std::function<UnusedNetwork()> makeUnused;
+        /// Keeps trees of network switches, where only so many have room; empty: any have.
+        KeepTrees keepTrees;
         /// Checks invariants of any simulation; before Run(). @p report receives violations.
         std::function<void(Report report)> startChecks;
         /// Ends activities without an end of their own: monitors, traffic beside the workloads.

@@ -25,15 +25,14 @@ namespace AstraSim
 // shortest paths by its share of each (TimeSpread). A part without a path waits for routes to
 // change; a cut link has rate 0, and UpdateRoutes() moves its transfers to other paths. An
 // in-network operation is a transfer for all members that join at one time, over the link of each
-// to the switch, and one back over those of all receivers, which begins a frame after the last
-// contribution has begun.
+// to its switch and up from the switches that wait for nobody else, and one back over the links to
+// all receivers, which begins as the first frame of the last contribution is at the root.
 
 /// An in-network operation in progress; members are in the order of the call that opened it.
 struct FlowLevelFabric::Operation
 {
     struct Member
     {
-        FlowRouter::SwitchPort port{};
         uint32_t host{0};
         MessageHandler handler{nullptr};
         void* arg{nullptr};
@@ -51,6 +50,10 @@ struct FlowLevelFabric::Operation
     ns3::FrameSizes frames{};
     uint16_t purpose{0};
     std::vector<Member> members;
+    std::shared_ptr<const ns3::InNetworkTree> tree;
+    std::vector<uint32_t> awaited; ///< by switch: those below that are to send and do not yet
+    bool asked{false};             ///< it waits for places at its switches, or has them
+    bool hasPlaces{false};
     TimePs joiningPs{-1};      ///< of the event made last for members that join
     uint32_t contributions{0}; ///< transfers that have begun
     uint32_t toJoin{0};        ///< senders that have not joined
@@ -122,7 +125,13 @@ FlowLevelFabric::FlowLevelFabric(EventLoop& loop,
                m_config.pathUse,
                m_config.queuePairs,
                like ? &like->m_router : nullptr),
-      m_transfers(loop)
+      m_transfers(loop),
+      m_inNetwork(like ? like->m_inNetwork
+                       : std::make_shared<ns3::InNetworkPlanner>(
+                             topology,
+                             m_config.inNetwork,
+                             [this](uint32_t link) { return IsFitToReduce(link); })),
+      m_places(m_config.inNetworkOperations)
 {
     if (like)
     {
@@ -748,7 +757,8 @@ void
 FlowLevelFabric::UpdateRoutes()
 {
     m_router.Recompute();
-    m_switchPorts.clear();
+    m_trees.clear();
+    m_supported.clear();
     std::vector<FluidTransfer*> underWay;
     m_transfers.ForEach([&](FluidTransfer& transfer) { underWay.push_back(&transfer); });
     for (FluidTransfer* transfer : underWay)
@@ -796,50 +806,40 @@ FlowLevelFabric::Reroute(FluidTransfer& transfer)
     m_transfers.Move(transfer, m_uses, request.cap);
 }
 
-// --- FlowLevelFabric: operations that an NVSwitch carries out. Contributions and results are
-//     transfers over a link of each of several members. Results begin when the last contribution
-//     does, a frame later, and end when both they and the slowest contribution have passed.
+// --- FlowLevelFabric: operations that switches carry out. Contributions and results are transfers
+//     over links of several members. Results begin when the last contribution reaches the root,
+//     and end when both they and the slowest contribution have passed.
 
-namespace
+bool
+FlowLevelFabric::IsFitToReduce(uint32_t link) const
 {
-
-/// @return a link as a hop of a path
-ns3::PathHop
-HopOver(const ns3::ClusterTopology& topology, uint32_t directedLink)
-{
-    const uint32_t index = directedLink / 2;
-    const auto& link = topology.links[index];
-    const bool fromB = directedLink % 2;
-    return {fromB ? link.b : link.a,
-            fromB ? link.portB : link.portA,
-            index,
-            link.rateBps,
-            link.delayPs};
+    return m_router.IsLinkUp(link) && !(m_config.losesFrames && m_config.losesFrames(link));
 }
 
-} // namespace
-
-const FlowLevelFabric::SwitchPorts*
-FlowLevelFabric::FindPorts(const MemberSet& set, std::span<const int> members, uint32_t stripe)
+const FlowLevelFabric::Tree&
+FlowLevelFabric::FindTree(const MemberSet& set, std::span<const int> members, uint32_t stripe)
 {
-    const auto [it, isNew] = m_switchPorts.try_emplace({set.number, stripe});
-    if (isNew && !m_router.FindNvSwitch(members, stripe, it->second))
+    const auto [it, isNew] = m_trees.try_emplace({set.number, stripe});
+    if (isNew)
     {
-        it->second.clear();
+        it->second = m_inNetwork->Plan({{members.begin(), members.end()}, stripe});
     }
-    return it->second.empty() ? nullptr : &it->second;
+    return it->second;
 }
 
 bool
 FlowLevelFabric::Supports(std::span<const int> members)
 {
-    return FindPorts(m_memberSets.Find(members), members, 0) != nullptr;
+    const auto [it, isNew] = m_supported.try_emplace(m_memberSets.Find(members).number);
+    if (isNew)
+    {
+        it->second = m_inNetwork->CanServe({members.begin(), members.end()});
+    }
+    return it->second;
 }
 
 FlowLevelFabric::Operation*
-FlowLevelFabric::OpenOperation(const JoinRequest& request,
-                               const std::vector<FlowRouter::SwitchPort>& ports,
-                               uint32_t root)
+FlowLevelFabric::OpenOperation(const JoinRequest& request, const Tree& tree, uint32_t root)
 {
     Operation* operation;
     if (m_freeOperations.empty())
@@ -853,14 +853,18 @@ FlowLevelFabric::OpenOperation(const JoinRequest& request,
         m_freeOperations.pop_back();
     }
     std::vector<Operation::Member> members = std::move(operation->members); // for their memory
+    std::vector<uint32_t> awaited = std::move(operation->awaited);
     *operation = Operation();
-    members.assign(ports.size(), {});
+    members.assign(tree->members.size(), {});
+    awaited.assign(tree->switches.size(), 0);
     operation->members = std::move(members);
+    operation->awaited = std::move(awaited);
+    operation->tree = tree;
     operation->fabric = this;
     operation->kind = request.op;
     operation->root = root;
     operation->bytes = request.bytes;
-    operation->frames = m_config.nvlinkFrames;
+    operation->frames = FramesOf(*tree);
     if (request.info)
     {
         operation->rateCapBps = request.info->rateCapBps;
@@ -868,14 +872,18 @@ FlowLevelFabric::OpenOperation(const JoinRequest& request,
         operation->frames.dataOverhead += static_cast<uint32_t>(
             std::lround((request.info->wireInflation - 1) * operation->frames.mtuPayload));
     }
-    for (uint32_t member = 0; member < ports.size(); ++member)
+    for (uint32_t member = 0; member < tree->members.size(); ++member)
     {
-        operation->members[member].port = ports[member];
-        operation->members[member].host = static_cast<uint32_t>(request.members[member]);
+        operation->members[member].host = tree->members[member].host;
         operation->toJoin += operation->Sends(member);
+        operation->awaited[tree->members[member].at] += operation->Sends(member);
+    }
+    for (std::size_t at = tree->switches.size() - 1; at > 0; --at)
+    {
+        operation->awaited[tree->switches[at].parent] += operation->awaited[at] > 0;
     }
     operation->contributing = operation->toJoin;
-    operation->unfinished = static_cast<uint32_t>(ports.size());
+    operation->unfinished = static_cast<uint32_t>(tree->members.size());
     return operation;
 }
 
@@ -885,13 +893,13 @@ FlowLevelFabric::Join(int rank, const JoinRequest& request)
     const MemberSet& set = m_memberSets.Find(request.members);
     const auto place = set.places.find(rank);
     const auto root = set.places.find(request.root);
-    const auto* ports = FindPorts(set, request.members, request.info ? request.info->channel : 0);
-    if (!ports || place == set.places.end() || root == set.places.end())
+    const Tree& tree = FindTree(set, request.members, request.info ? request.info->channel : 0);
+    if (!tree || place == set.places.end() || root == set.places.end())
     {
         return false;
     }
     Operation& operation = *m_operations.Join(set, request.tag, place->second, [&] {
-        return OpenOperation(request, *ports, root->second);
+        return OpenOperation(request, tree, root->second);
     });
     Operation::Member& member = operation.members[place->second];
     member.handler = request.handler;
@@ -912,6 +920,10 @@ void
 FlowLevelFabric::JoinMembers(Operation& operation)
 {
     operation.joiningPs = -1; // those that ask later in this picosecond have an event of their own
+    if (!HasPlaces(operation))
+    {
+        return;
+    }
     m_members.clear();
     for (uint32_t index = 0; index < operation.members.size(); ++index)
     {
@@ -953,33 +965,59 @@ FlowLevelFabric::JoinMembers(Operation& operation)
     }
 }
 
+bool
+FlowLevelFabric::HasPlaces(Operation& operation)
+{
+    if (!m_places.IsLimited() || operation.tree->nvlink || operation.hasPlaces)
+    {
+        return true;
+    }
+    const bool allAsk = std::ranges::all_of(operation.members, [this](const auto& member) {
+        return member.joinPs <= m_loop.Now();
+    });
+    if (allAsk && !operation.asked)
+    {
+        operation.asked = true;
+        m_places.Enter(operation.tree->ListNodes(), [this, &operation] {
+            operation.hasPlaces = true;
+            JoinMembers(operation);
+        });
+    }
+    return false;
+}
+
 FlowLevelFabric::Part*
 FlowLevelFabric::Stream(Operation& operation,
                         std::span<const uint32_t> members,
                         bool isResult,
                         FluidTransfer::Handler onReached)
 {
-    const uint32_t root = operation.members[operation.root].host;
     m_uses.clear();
+    m_levels.clear();
+    if (isResult)
+    {
+        TakeLinksDown(operation, members);
+    }
+    else
+    {
+        TakeLinksUp(operation, members);
+    }
     m_path = {.hops = std::move(m_path.hops)};
     m_path.hops.clear();
-    for (const uint32_t index : members)
+    for (const ns3::PathHop& level : m_levels)
     {
-        const uint32_t host = operation.members[index].host;
-        const FlowRouter::SwitchPort& port = operation.members[index].port;
-        const uint32_t directedLink = isResult ? port.down : port.up;
-        const ns3::PathHop hop = HopOver(GetTopology(), directedLink);
-        m_uses.push_back({LinkOf(directedLink), 1});
-        if (m_path.hops.empty() || hop.rateBps < m_path.bottleneckBps)
+        if (level.rateBps > 0)
         {
-            m_path.hops.assign(1, hop);
-            m_path.bottleneckBps = hop.rateBps;
+            m_path.hops.push_back(level);
+            m_path.delayPs += level.delayPs;
+            m_path.bottleneckBps = m_path.hops.size() == 1
+                                       ? level.rateBps
+                                       : std::min(m_path.bottleneckBps, level.rateBps);
         }
-        m_path.delayPs = std::max(m_path.delayPs, hop.delayPs);
-        if (m_use)
-        {
-            CountStream(operation, hop, isResult ? root : host, isResult ? host : root);
-        }
+    }
+    if (!isResult)
+    {
+        std::ranges::reverse(m_path.hops);
     }
     Part* part = m_parts.Take();
     part->fabric = this;
@@ -990,7 +1028,7 @@ FlowLevelFabric::Stream(Operation& operation,
     request.startsOnAll = true;
     Time(*part, m_path, operation.frames, operation.rateCapBps, request);
     part->ackDelay = ns3::OneWayPs(m_path, operation.frames.ackWireBytes);
-    m_packetHops += (DivideUp(part->bytes, operation.frames.mtuPayload) + 1) * members.size();
+    m_packetHops += (DivideUp(part->bytes, operation.frames.mtuPayload) + 1) * m_uses.size();
     request.onReached = onReached;
     request.onDrained = [](void* arg) {
         auto* left = static_cast<Part*>(arg);
@@ -1003,16 +1041,77 @@ FlowLevelFabric::Stream(Operation& operation,
 }
 
 void
-FlowLevelFabric::CountStream(const Operation& operation,
-                             const ns3::PathHop& hop,
-                             uint32_t src,
-                             uint32_t dst)
+FlowLevelFabric::TakeLinksUp(Operation& operation, std::span<const uint32_t> members)
 {
-    // The bytes of messages are those on the wire, so the protocol's overhead counts here, too.
-    const uint64_t mtu = operation.frames.mtuPayload;
-    const uint64_t added = (operation.bytes + mtu - 1) / mtu *
-                           (operation.frames.dataOverhead - m_config.nvlinkFrames.dataOverhead);
-    m_use->Add(hop.node, hop.port, src, dst, operation.bytes + added, operation.purpose);
+    const ns3::InNetworkTree& tree = *operation.tree;
+    const uint32_t root = operation.members[operation.root].host;
+    for (const uint32_t index : members)
+    {
+        const ns3::InNetworkTree::Member& member = tree.members[index];
+        uint32_t level = tree.DepthOf(member.at);
+        const uint32_t node = GetTopology().NodeOfHost(member.host);
+        TakeLink(operation, node, member.nic, level, member.host, root);
+        // A switch sends once all below it do.
+        for (uint32_t at = member.at; --operation.awaited[at] == 0 && at != 0;)
+        {
+            const ns3::InNetworkTree::Switch& here = tree.switches[at];
+            TakeLink(operation, here.node, here.upPort, --level, member.host, root);
+            at = here.parent;
+        }
+    }
+}
+
+void
+FlowLevelFabric::TakeLinksDown(const Operation& operation, std::span<const uint32_t> members)
+{
+    const ns3::InNetworkTree& tree = *operation.tree;
+    const uint32_t root = operation.members[operation.root].host;
+    m_reached.assign(tree.switches.size(), false);
+    for (const uint32_t index : members)
+    {
+        const ns3::InNetworkTree::Member& member = tree.members[index];
+        uint32_t level = tree.DepthOf(member.at);
+        const uint32_t node = tree.switches[member.at].node;
+        TakeLink(operation, node, member.switchPort, level, root, member.host);
+        for (uint32_t at = member.at; at != 0 && !m_reached[at]; at = tree.switches[at].parent)
+        {
+            m_reached[at] = true;
+            const ns3::InNetworkTree::Switch& here = tree.switches[at];
+            const uint32_t above = tree.switches[here.parent].node;
+            TakeLink(operation, above, here.parentPort, --level, root, member.host);
+        }
+    }
+}
+
+void
+FlowLevelFabric::TakeLink(const Operation& operation,
+                          uint32_t node,
+                          uint16_t port,
+                          uint32_t level,
+                          uint32_t src,
+                          uint32_t dst)
+{
+    const uint32_t index = GetTopology().Ports(node)[port].link;
+    const auto& link = GetTopology().links[index];
+    const ns3::PathHop hop{node, port, index, link.rateBps, link.delayPs};
+    m_uses.push_back({LinkOf(m_router.DirectedLink(hop)), 1});
+    m_levels.resize(std::max<std::size_t>(m_levels.size(), level + 1));
+    ns3::PathHop& slowest = m_levels[level];
+    const TimePs longest = std::max(slowest.delayPs, hop.delayPs);
+    if (slowest.rateBps == 0 || hop.rateBps < slowest.rateBps)
+    {
+        slowest = hop;
+    }
+    slowest.delayPs = longest;
+    if (m_use)
+    {
+        // The bytes of messages are those on the wire, so the protocol's overhead counts here, too.
+        const uint64_t mtu = operation.frames.mtuPayload;
+        const uint64_t added =
+            (operation.bytes + mtu - 1) / mtu *
+            (operation.frames.dataOverhead - FramesOf(*operation.tree).dataOverhead);
+        m_use->Add(hop.node, hop.port, src, dst, operation.bytes + added, operation.purpose);
+    }
 }
 
 void
@@ -1117,6 +1216,10 @@ FlowLevelFabric::FinishMember(Operation& operation, uint32_t index)
     if (isLast)
     {
         m_freeOperations.push_back(&operation);
+        if (operation.hasPlaces)
+        {
+            m_places.Leave(operation.tree->ListNodes());
+        }
     }
     if (handler)
     {

@@ -12,6 +12,8 @@
 #include "fluid-transfers.h"
 
 #include "ns3/event-loop.h"
+#include "ns3/in-network-planner.h"
+#include "ns3/in-network-queue.h"
 #include "ns3/link-changes.h"
 #include "ns3/link-use.h"
 #include "ns3/object-pool.h"
@@ -43,6 +45,10 @@ struct FlowLevelConfig
     std::vector<bool> spreading{};             ///< by node: spreads frames; empty: no switch does
     TimePs routeUpdateDelay{100'000'000};      ///< from a link's change to the routes'
     std::vector<ns3::LinkChange> linkChanges{};
+    ns3::InNetworkLimits inNetwork{}; ///< trees of network switches
+    uint32_t inNetworkOperations{0};  ///< that a switch carries out at a time; 0: any number
+    /// @return whether a link may lose frames for good, so that no tree has it; empty: none may
+    std::function<bool(uint32_t link)> losesFrames{};
     /// @return bytes that packets may have queued at a node's port without a sender being told;
     /// empty: any number
     std::function<double(uint32_t node, uint16_t port)> quietBytes{};
@@ -69,9 +75,10 @@ struct FlowLevelRecord
  * exactly as long as its frames would; under contention the fluid rate replaces queues, and the
  * path's latency is added to it.
  *
- * In-network operations stream: contributions go up to the NVSwitch from the time their members
- * join, results go down when all contributions have begun, and none ends before the slowest.
- * Members that join at one time send at one rate, as members receive at one: that of the slowest.
+ * In-network operations stream: contributions go up to the NVSwitch, or up a tree of switches, from
+ * the time their members join, results go down when all contributions have begun, and none ends
+ * before the slowest. Members that join at one time send at one rate, as members receive at one:
+ * that of the slowest.
  *
  * Left out: queues (and so queueing delay, PFC, ECN and losses), the ramps of congestion control,
  * scheduling between priorities, unfairness between flows of one bottleneck.
@@ -176,6 +183,12 @@ class FlowLevelFabric : public SharedNetwork
         return m_router.IdealFctPs(src, dst, bytes);
     }
 
+    /// @return the planner of in-network operations, which knows the room that switches have
+    ns3::InNetworkPlanner& GetInNetworkPlanner() const
+    {
+        return *m_inNetwork;
+    }
+
     /// @return the bytes on the links; directions are numbered as FlowRouter does, but for those
     /// of MakeUnused()
     FluidTransfers& GetTransfers()
@@ -255,8 +268,8 @@ class FlowLevelFabric : public SharedNetwork
         bool open{false};
     };
 
-    /// An NVSwitch's ports to the members of a set; none if no NVSwitch joins them.
-    using SwitchPorts = std::vector<FlowRouter::SwitchPort>;
+    /// Switches that carry out operations of a set, or null.
+    using Tree = std::shared_ptr<const ns3::InNetworkTree>;
 
     // --- messages (flow-level-network.cc)
     TimePs Now() const override
@@ -351,26 +364,39 @@ class FlowLevelFabric : public SharedNetwork
     // --- in-network operations
     bool Supports(std::span<const int> members) override;
     bool Join(int rank, const JoinRequest& request) override;
-    /// @return the ports of @p set's @p stripe, or null if no NVSwitch joins the members
-    const SwitchPorts* FindPorts(const MemberSet& set,
-                                 std::span<const int> members,
-                                 uint32_t stripe);
-    Operation* OpenOperation(const JoinRequest& request,
-                             const std::vector<FlowRouter::SwitchPort>& ports,
-                             uint32_t root);
+    /// @return whether a link may be part of a tree
+    bool IsFitToReduce(uint32_t link) const;
+    const Tree& FindTree(const MemberSet& set, std::span<const int> members, uint32_t stripe);
+    Operation* OpenOperation(const JoinRequest& request, const Tree& tree, uint32_t root);
+
+    /// @return sizes of the frames on a tree, without the overhead of a protocol
+    const ns3::FrameSizes& FramesOf(const ns3::InNetworkTree& tree) const
+    {
+        return tree.nvlink ? m_config.nvlinkFrames : m_config.networkFrames;
+    }
+
+    /// @return whether an operation may begin. Else its members join when its switches have room
+    bool HasPlaces(Operation& operation);
     /// Members join whose time it is. The contributions of those that send are one transfer.
     void JoinMembers(Operation& operation);
-    /// Start the contributions or the results of these members. Leaves a link as slow and as long
+    /// Start the contributions or the results of these members. Leaves a path as slow and as long
     /// as any of theirs in m_path.
     Part* Stream(Operation& operation,
                  std::span<const uint32_t> members,
                  bool isResult,
                  FluidTransfer::Handler onReached);
-    /// Count a member's contribution or result. @param src,dst its sender and its receiver
-    void CountStream(const Operation& operation,
-                     const ns3::PathHop& hop,
-                     uint32_t src,
-                     uint32_t dst);
+    /// Put the links of these members' contributions into m_uses and m_levels.
+    void TakeLinksUp(Operation& operation, std::span<const uint32_t> members);
+    /// The same of the results to them.
+    void TakeLinksDown(const Operation& operation, std::span<const uint32_t> members);
+    /// Take the link from a node's port into m_uses and m_levels, and count it.
+    /// @param level links between it and the root @param src,dst a member that sends, or receives
+    void TakeLink(const Operation& operation,
+                  uint32_t node,
+                  uint16_t port,
+                  uint32_t level,
+                  uint32_t src,
+                  uint32_t dst);
     void StartResults(Operation& operation);
     void OnContributionsArrived(Part* part);
     void OnResultsArrived(Part* part);
@@ -393,7 +419,10 @@ class FlowLevelFabric : public SharedNetwork
     boost::unordered_flat_map<ConnectionKey, std::unique_ptr<Connection>, ConnectionKey::Hash>
         m_connections;
     MemberSets m_memberSets;
-    std::map<std::pair<uint32_t, uint32_t>, SwitchPorts> m_switchPorts; ///< by set and stripe
+    std::shared_ptr<ns3::InNetworkPlanner> m_inNetwork;    ///< also of networks like this one
+    std::map<std::pair<uint32_t, uint32_t>, Tree> m_trees; ///< by set and stripe
+    std::map<uint32_t, bool> m_supported;                  ///< by set
+    ns3::InNetworkQueue m_places;
     JoinedOperations<Operation*> m_operations;
     ObjectPool<Connection> m_ownConnections; ///< of streams
     /// By stream and number of a part.
@@ -411,7 +440,9 @@ class FlowLevelFabric : public SharedNetwork
     std::vector<uint32_t> m_back;
     std::vector<FlowRouter::Share> m_shares;
     std::vector<MaxMinSolver::Use> m_uses;
-    std::vector<uint32_t> m_members; ///< of an operation
+    std::vector<uint32_t> m_members;    ///< of an operation
+    std::vector<ns3::PathHop> m_levels; ///< by links to the root: as slow and as long as any
+    std::vector<bool> m_reached;        ///< by switch of an operation
 };
 
 } // namespace AstraSim

@@ -191,48 +191,6 @@ FlowRouter::Move(uint32_t src, uint32_t dst, ns3::ConnectionStart& start)
     return port.has_value();
 }
 
-bool
-FlowRouter::FindNvSwitch(std::span<const int> hosts,
-                         uint32_t stripe,
-                         std::vector<SwitchPort>& ports) const
-{
-    using Kind = ClusterTopology::NodeKind;
-    // The NVSwitches of the first host, in port order; one is taken that all others reach too.
-    std::vector<uint32_t> nodes;
-    const auto first = m_topology.NodeOfHost(static_cast<uint32_t>(hosts.front()));
-    for (const auto& port : m_topology.Ports(first))
-    {
-        if (m_topology.Is(port.peer, Kind::NvSwitch))
-        {
-            nodes.push_back(port.peer);
-        }
-    }
-    for (uint32_t i = 0; i < nodes.size(); ++i)
-    {
-        const uint32_t node = nodes[(stripe + i) % nodes.size()];
-        ports.clear();
-        for (const int host : hosts)
-        {
-            const uint32_t hostNode = m_topology.NodeOfHost(static_cast<uint32_t>(host));
-            const auto all = m_topology.Ports(hostNode);
-            const auto it = std::ranges::find_if(all, [&](const auto& port) {
-                return port.peer == node && m_links.IsUp(port.link);
-            });
-            if (it == all.end())
-            {
-                break;
-            }
-            ports.push_back(
-                {DirectedLink(it->link, hostNode), DirectedLink(it->link, node), it->link});
-        }
-        if (ports.size() == hosts.size())
-        {
-            return true;
-        }
-    }
-    return false;
-}
-
 void
 FlowRouter::Recompute()
 {

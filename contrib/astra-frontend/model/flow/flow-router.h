@@ -29,14 +29,6 @@ namespace AstraSim
 class FlowRouter
 {
   public:
-    /// A place where an in-network operation meets a member.
-    struct SwitchPort
-    {
-        uint32_t up;   ///< directed link from the host
-        uint32_t down; ///< directed link to the host
-        uint32_t link; ///< index into ClusterTopology::links
-    };
-
     /**
      * @param topology outlives the object
      * @param ecmpSeed as ns3::SwitchNode::EcmpSeed
@@ -137,16 +129,6 @@ class FlowRouter
     {
         return m_topology.ShareNvLink(src, dst);
     }
-
-    /**
-     * Find an NVSwitch that joins hosts of one server.
-     * @param stripe chooses among several such NVSwitches
-     * @param ports gets its port to each host, if there is one
-     * @return whether there is one
-     */
-    bool FindNvSwitch(std::span<const int> hosts,
-                      uint32_t stripe,
-                      std::vector<SwitchPort>& ports) const;
 
     /// A link changes; routes follow in Recompute().
     void SetLinkUp(uint32_t link, bool up)

@@ -54,12 +54,18 @@ void
 InNetworkOperations::Forget()
 {
     m_plans.clear();
+    m_supported.clear();
 }
 
 bool
 InNetworkOperations::IsSupported(std::span<const int> members)
 {
-    return FindPlan(m_sets.Find(members), members, 0) != nullptr;
+    const auto [it, isNew] = m_supported.try_emplace(m_sets.Find(members).number);
+    if (isNew)
+    {
+        it->second = m_fabric.GetInNetworkPlanner().CanServe({members.begin(), members.end()});
+    }
+    return it->second;
 }
 
 bool

@@ -68,6 +68,7 @@ class InNetworkOperations
     MemberSets m_sets;
     /// By set and stripe: the switches, or nothing if none serve the members.
     std::map<std::pair<uint32_t, uint32_t>, std::optional<ns3::InNetworkSpec>> m_plans;
+    std::map<uint32_t, bool> m_supported;    ///< by set
     JoinedOperations<uint32_t> m_operations; ///< numbers in the engine
 };
 

@@ -91,8 +91,8 @@ GraphPlan::CheckSwitches(uint32_t rank, const RankNetwork& network) const
                                   0,
                                   "the network's switches do not reduce for the ranks of group " +
                                       m_group.name,
-                                  "the packet-level network, IN_NETWORK_REDUCTION 1 in "
-                                  "its configuration, and links that lose nothing");
+                                  "a network of packets or flows, IN_NETWORK_REDUCTION 1 in its "
+                                  "configuration, and links that lose nothing");
         }
         throw LostSwitches("AS_NVLS_ENABLE", m_group.name);
     }

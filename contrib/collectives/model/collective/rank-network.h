@@ -5,6 +5,7 @@
 #define RANK_NETWORK_H
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -95,6 +96,17 @@ struct JoinRequest
     MessageHandler handler{nullptr};
     void* arg{nullptr}; ///< of the handler
 };
+
+/// Ranks whose operations network switches are to carry out, on a channel.
+struct ReducingGroup
+{
+    std::vector<int> ranks;
+    uint32_t channel;
+};
+
+/// Keeps trees of switches for some groups. @return whether there was room for all; else it keeps
+/// none
+using KeepTrees = std::function<bool(const std::vector<ReducingGroup>& groups)>;
 
 /**
  * @ingroup collectives

@@ -4,9 +4,12 @@
 #include "mock-nccl-group.h"
 
 #include "collectives/model/collective/graph-plan.h"
+#include "collectives/model/nccl/nccl-algorithm.h"
 
 #include "ns3/input-error.h"
 
+#include <algorithm>
+#include <set>
 #include <utility>
 
 namespace AstraSim
@@ -47,6 +50,35 @@ CheckRequest(const CommGroup& group, const CollectiveRequest& request)
     {
         refuse("has " + std::to_string(ranks) + " ranks", "two, the sender first");
     }
+}
+
+/// @return the sets of ranks whose data network switches add, by channel; none if NVSwitches do
+std::vector<ReducingGroup>
+ReducingGroupsOf(const FlowGraph& graph, const CommGroup& group)
+{
+    const auto sets = graph.GetMemberSets();
+    std::set<std::pair<uint32_t, uint32_t>> found; // set and channel
+    for (uint32_t rank = 0; !sets.empty() && rank < graph.GetRanks(); ++rank)
+    {
+        for (uint32_t index = 0; index < graph.GetLaneCount(); ++index)
+        {
+            const Lane lane = graph.GetOutbound(rank, index);
+            if (lane.type == ConnType::CollNet && lane.kind == LaneKind::ReduceMulticast)
+            {
+                found.emplace(lane.members, lane.channel);
+            }
+        }
+    }
+    std::vector<ReducingGroup> groups;
+    for (const auto& [set, channel] : found)
+    {
+        ReducingGroup& each = groups.emplace_back(ReducingGroup{{}, channel});
+        for (const uint32_t member : sets[set])
+        {
+            each.ranks.push_back(group.ranks[member]);
+        }
+    }
+    return groups;
 }
 
 } // namespace
@@ -192,13 +224,40 @@ MockNcclGroup::Plan(const CommGroup& group, const CollectiveRequest& request)
     {
         return known->second;
     }
-    const auto made = PlanAs(group, request, Choose(group, request));
+    auto made = PlanAs(group, request, Choose(group, request));
+    if (m_keepTrees && !m_keepTrees(ReducingGroupsOf(*made->GetGraph().graph, group)))
+    {
+        made = PlanWithoutTrees(group, request);
+    }
     if (m_plans.size() >= MOST_PLANS)
     {
         m_plans.clear(); // those in use live on
     }
     m_plans.emplace(std::move(key), made);
     return made;
+}
+
+std::shared_ptr<const CollectivePlan>
+MockNcclGroup::PlanWithoutTrees(const CommGroup& group, const CollectiveRequest& request)
+{
+    if (!m_withoutTrees)
+    {
+        NcclOptions options = m_options;
+        options.collNetEnable = false;
+        const NcclAlgorithm* others[] = {&NcclAlgorithm::Ring,
+                                         &NcclAlgorithm::Tree,
+                                         &NcclAlgorithm::Nvls,
+                                         &NcclAlgorithm::NvlsTree};
+        // NCCL src/graph/tuning.cc: without CollNet it ignores an NCCL_ALGO that asks for that.
+        if (std::ranges::none_of(others, [&options](const NcclAlgorithm* other) {
+                return options.algorithms.Allow(CollectiveOp::AllReduce, other);
+            }))
+        {
+            options.algorithms = {};
+        }
+        m_withoutTrees = std::make_unique<MockNcclGroup>(m_machine, options);
+    }
+    return m_withoutTrees->Plan(group, request);
 }
 
 std::shared_ptr<const CollectivePlan>

@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace AstraSim
@@ -38,6 +39,18 @@ class MockNcclGroup : public CollectiveImplementation
 
     std::shared_ptr<const CollectivePlan> Plan(const CommGroup& group,
                                                const CollectiveRequest& request) override;
+
+    /// Say which groups have trees of network switches: the others do without CollNet. @param keep
+    /// empty: all have
+    void SetKeepTrees(KeepTrees keep)
+    {
+        m_keepTrees = std::move(keep);
+    }
+
+    const KeepTrees& GetKeepTrees() const
+    {
+        return m_keepTrees;
+    }
 
     /**
      * @return the best of the libraries' offers, without making flows
@@ -80,6 +93,9 @@ class MockNcclGroup : public CollectiveImplementation
     using Key =
         std::tuple<std::vector<int>, GroupKind, CollectiveOp, uint64_t, int, std::vector<uint64_t>>;
 
+    /// @return the plan of a group without trees
+    std::shared_ptr<const CollectivePlan> PlanWithoutTrees(const CommGroup& group,
+                                                           const CollectiveRequest& request);
     /// @return a collective as libraries and algorithms are asked about it
     CollectiveTask MakeTask(const CollectiveRequest& request, const GroupShape& shape) const;
     /// Say that no library can carry out a collective; throws.
@@ -91,6 +107,8 @@ class MockNcclGroup : public CollectiveImplementation
     NcclOptions m_options;
     std::vector<std::unique_ptr<CollectiveLibrary>> m_libraries;
     std::map<Key, std::shared_ptr<const CollectivePlan>> m_plans;
+    KeepTrees m_keepTrees;
+    std::unique_ptr<MockNcclGroup> m_withoutTrees; ///< for groups without
 };
 
 } // namespace AstraSim

@@ -76,6 +76,7 @@ struct InNetworkEngine::Operation
     std::vector<Progress> progress; ///< by member; only its host changes it
     std::vector<uint64_t> contributed; ///< by sender; only the receiving switch changes it
     std::vector<Stage> stages;         ///< by switch; only this switch changes it
+    uint32_t joinedCount{0};           ///< counted where operations wait for places
     uint32_t doneCount{0};
 
     explicit Operation(InNetworkSpec theSpec)
@@ -110,6 +111,17 @@ struct InNetworkEngine::Operation
     bool Receives(uint32_t member) const
     {
         return spec.kind != InNetworkKind::Reduce || member == spec.root;
+    }
+
+    /// @return ns-3's numbers of the switches
+    std::vector<uint32_t> SwitchIds() const
+    {
+        std::vector<uint32_t> ids;
+        for (const InNetworkSwitch& each : spec.switches)
+        {
+            ids.push_back(each.node->GetId());
+        }
+        return ids;
     }
 
     /// @return bytes on the wire of a frame
@@ -226,6 +238,30 @@ InNetworkEngine::Join(uint32_t index, uint32_t member, std::function<void()> don
     operation.progress[member].joined = true;
     operation.progress[member].onDone = std::move(done);
     NS_LOG_LOGIC("member " << member << " joins operation " << index);
+    if (!IsQueued(operation))
+    {
+        Begin(operation, index, member);
+    }
+    else if (++operation.joinedCount == operation.progress.size())
+    {
+        m_queue.Enter(operation.SwitchIds(), [this, &operation, index] {
+            for (uint32_t each = 0; each < operation.progress.size(); ++each)
+            {
+                Begin(operation, index, each);
+            }
+        });
+    }
+}
+
+bool
+InNetworkEngine::IsQueued(const Operation& operation) const
+{
+    return m_queue.IsLimited() && !operation.spec.nvlink;
+}
+
+void
+InNetworkEngine::Begin(Operation& operation, uint32_t index, uint32_t member)
+{
     if (operation.Sends(member))
     {
         Send(operation, index, member);
@@ -437,6 +473,10 @@ InNetworkEngine::MemberDone(Operation& operation, uint32_t index, uint32_t membe
     {
         --m_openCount;
         m_free.push_back(index);
+        if (IsQueued(operation))
+        {
+            m_queue.Leave(operation.SwitchIds());
+        }
     }
     if (onDone)
     {

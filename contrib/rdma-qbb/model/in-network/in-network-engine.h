@@ -4,6 +4,8 @@
 #ifndef IN_NETWORK_ENGINE_H
 #define IN_NETWORK_ENGINE_H
 
+#include "in-network-queue.h"
+
 #include "ns3/in-network-hook.h"
 #include "ns3/qbb-frame.h"
 
@@ -83,8 +85,11 @@ struct InNetworkSpec
  * A contribution is acknowledged when its switch has all of it. A lost frame would not be sent
  * again: links between members and switches must lose nothing.
  *
- * Left out: precision and time of the switch's arithmetic, limits on operations at once and on data
- * a switch holds while other contributions are late.
+ * With SetPlaces(), an operation of network switches begins when all its members have joined and
+ * each of its switches has a place for it. It keeps them until all members are done.
+ *
+ * Left out: precision and time of the switch's arithmetic; without SetPlaces(), a limit on the data
+ * that a switch holds while other contributions are late.
  */
 class InNetworkEngine : public InNetworkHook
 {
@@ -93,6 +98,13 @@ class InNetworkEngine : public InNetworkHook
 
     InNetworkEngine();
     ~InNetworkEngine() override;
+
+    /// Network switches carry out at most so many operations at a time; 0: any number. Called
+    /// before Open().
+    void SetPlaces(uint32_t places)
+    {
+        m_queue = InNetworkQueue(places);
+    }
 
     /// Make an operation that its members then join. @return its number
     uint32_t Open(InNetworkSpec spec);
@@ -134,6 +146,10 @@ class InNetworkEngine : public InNetworkHook
         uint8_t flags;
     };
 
+    /// @return whether an operation waits for places at its switches
+    bool IsQueued(const Operation& operation) const;
+    /// A member that has joined takes part.
+    void Begin(Operation& operation, uint32_t index, uint32_t member);
     void Send(Operation& operation, uint32_t index, uint32_t member);
     void OnContribution(SwitchNode& node, QbbFrame* frame, int64_t nowPs);
     void OnResult(SwitchNode& node, QbbFrame* frame, int64_t nowPs);
@@ -162,6 +178,7 @@ class InNetworkEngine : public InNetworkHook
 
     std::vector<std::unique_ptr<Operation>> m_operations;
     std::vector<uint32_t> m_free;
+    InNetworkQueue m_queue;
     uint64_t m_openCount{0};
     InNetworkPayload m_payload;
 };

@@ -459,6 +459,20 @@ Switches()
         {{"IN_NETWORK_REDUCTION", Flag(), "ns3::RdmaFabric::InNetworkReduction", {WithoutWorkload}},
          "Network switches add and copy the data of a group's ranks (CollNet). Only over links "
          "that lose nothing."},
+        {{"IN_NETWORK_TREES",
+          Whole("trees", 0, UINT32_MAX),
+          "ns3::RdmaFabric::InNetworkTrees",
+          {If("without", "IN_NETWORK_REDUCTION"), WithoutWorkload}},
+         "IN_NETWORK_REDUCTION: the most trees that a switch is part of, one for each channel, or "
+         "rail, of a group. A channel without room shares a tree of its group; a group without a "
+         "tree goes on without CollNet. 0: any number."},
+        {{"IN_NETWORK_OPERATIONS",
+          Whole("operations", 0, UINT32_MAX),
+          "ns3::RdmaFabric::InNetworkOperations",
+          {If("without", "IN_NETWORK_REDUCTION"), WithoutWorkload}},
+         "IN_NETWORK_REDUCTION: the most operations, a message of a channel each, that a switch "
+         "carries out at a time. Others wait, and an operation begins when all its members have "
+         "joined. 0: any number."},
         {{"ROUTING_AT", RoutingAt(routings), &C::routingAt},
          "ROUTING of some switches: the last line that names one counts."},
         {{"PLANE", PlaneOfClass(), &C::planes, {WithoutWorkload}, true},
