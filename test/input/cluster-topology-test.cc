@@ -117,6 +117,22 @@ TEST(ClusterTopology, ThreeFieldFormNumbersHostsAroundSwitchIds)
     EXPECT_EQ(t.NodeOfHost(2), 3u);
 }
 
+TEST(ClusterTopology, HeadersOfNs3DatacenterCountTorsToo)
+{
+    const std::string rest = "\n2 3\n0 2 25000000000.0 1us 0\n1 3 25Gbps 1us 0\n2 3 1e11 2us 0\n";
+    for (const char* header : {"4 2 2 3", "4 2 2 3 25000000000 100000000000"})
+    {
+        const ClusterTopology t = Parse(header + rest);
+        EXPECT_EQ(t.hostCount, 2u);
+        EXPECT_EQ(t.switchCount, 2u);
+        ASSERT_EQ(t.links.size(), 3u);
+        EXPECT_EQ(t.links[0].rateBps, 25'000'000'000u) << "bits per second, without a unit";
+        EXPECT_EQ(t.links[1].rateBps, 25'000'000'000u);
+        EXPECT_EQ(t.links[2].rateBps, 100'000'000'000u);
+    }
+    EXPECT_THAT(ErrorOf("4 2 3" + rest), testing::HasSubstr("a rate above 0 with its unit"));
+}
+
 TEST(ClusterTopology, NoNvSwitchesAndNoSwitchesLeaveAnEmptySecondLine)
 {
     const ClusterTopology t = Parse("2 1 0 0 1 A100\n\n0 1 100Gbps 1us 0\n");
@@ -127,7 +143,7 @@ TEST(ClusterTopology, NoNvSwitchesAndNoSwitchesLeaveAnEmptySecondLine)
 TEST(ClusterTopology, MistakesNameLineAndWhatWasExpected)
 {
     EXPECT_EQ(ErrorOf("").substr(0, 25), "t: the topology is empty;");
-    EXPECT_EQ(ErrorOf("1 2 3 4\n").substr(0, 34), "t:1: the first line has 4 fields; ");
+    EXPECT_EQ(ErrorOf("1 2 3 4 5\n").substr(0, 34), "t:1: the first line has 5 fields; ");
     EXPECT_THAT(ErrorOf("3 3 0\n0 1 2\n"), testing::HasSubstr("leave no node to be a host"));
     EXPECT_THAT(ErrorOf("6 4 0 1 0 A100\n5\n"), testing::HasSubstr("do not fill servers of 4"));
     EXPECT_THAT(ErrorOf(Replaced(SMALL, "4 5 6 ", "4 5 5")),

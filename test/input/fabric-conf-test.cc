@@ -310,17 +310,71 @@ TEST(FabricConf, KeysOfConweaveStandForOurs)
     const auto kept = on.FindSetting("ns3::SwitchMmu::LosslessMask");
     ASSERT_TRUE(kept);
     EXPECT_NE(dynamic_cast<const UintegerValue&>(*kept).Get(), 0U);
-    EXPECT_THAT(ConfErrorOf("LB_MODE 9\n"), HasSubstr("LB_MODE cannot be '9'"));
+    EXPECT_THAT(ConfErrorOf("LB_MODE 9\n"),
+                HasSubstr("LB_MODE cannot be '9'; expected word, 0 (ECMP), 2 (DRILL) or 6"));
+    EXPECT_THAT(ConfErrorOf("LB_MODE 9\n"), HasSubstr("9 (ConWeave) has no equal"));
+    // Queues of switches are sampled while flows start.
+    const FabricConf sampled = ParseConf("QLEN_MON_START 2.0\nSW_MONITORING_INTERVAL 10000\n"
+                                         "FLOWGEN_START_TIME 2.0\nFLOWGEN_STOP_TIME 2.1\n");
+    EXPECT_EQ(*sampled.qlenMonIntervalPs, 10'000'000);
+    EXPECT_EQ(*sampled.qlenMonStartPs, 2'000'000'000'000);
+    EXPECT_EQ(*sampled.qlenMonEndPs, 2'100'000'000'000);
+    EXPECT_EQ(*ParseConf("CNP_OUTPUT_FILE mix/c.txt\n").cnpMonFile, "mix/c.txt");
+}
+
+/// All keys that the two simulators read (network-load-balance.cc of conweave-project/conweave-ns3,
+/// the evaluations of inet-tub/ns3-datacenter), as their files write them.
+TEST(FabricConf, EveryKeyOfConweaveAndNs3DatacenterIsRead)
+{
+    const std::string mapped =
+        "TOPOLOGY_FILE t\nFLOW_FILE f\nCNP_OUTPUT_FILE c\nFCT_OUTPUT_FILE a\nPFC_OUTPUT_FILE p\n"
+        "TRACE_FILE t\nTRACE_OUTPUT_FILE t\nQLEN_MON_FILE q\nQLEN_MON_START 2000000000\n"
+        "QLEN_MON_END 2010000000\nSW_MONITORING_INTERVAL 10000\nFLOWGEN_START_TIME 2.0\n"
+        "FLOWGEN_STOP_TIME 2.1\nSIMULATOR_STOP_TIME 4\nENABLE_TRACE 1\nBUFFER_SIZE 9\nCC_MODE 1\n"
+        "LB_MODE 6\nENABLE_PFC 1\nENABLE_IRN 0\nALPHA_RESUME_INTERVAL 1\n"
+        "RATE_DECREASE_INTERVAL 4\nCLAMP_TARGET_RATE 0\nRP_TIMER 300\nFAST_RECOVERY_TIMES 1\n"
+        "EWMA_GAIN 0.00390625\nRATE_AI 40.0Mb/s\nRATE_HAI 100.0Mb/s\nMIN_RATE 100Mb/s\n"
+        "DCTCP_RATE_AI 1000Mb/s\nERROR_RATE_PER_LINK 0.0000\nL2_CHUNK_SIZE 4000\n"
+        "L2_ACK_INTERVAL 1\nL2_BACK_TO_ZERO 0\nRATE_BOUND 1\nHAS_WIN 0\nVAR_WIN 0\nFAST_REACT 0\n"
+        "MI_THRESH 0\nGLOBAL_T 1\nU_TARGET 0.95\nMULTI_RATE 0\nSAMPLE_FEEDBACK 0\nENABLE_QCN 1\n"
+        "USE_DYNAMIC_PFC_THRESHOLD 1\nPACKET_PAYLOAD_SIZE 1000\nPAUSE_TIME 5\nLINK_DOWN 0 0 0\n"
+        "ACK_HIGH_PRIO 0\nPINT_LOG_BASE 1.05\nPINT_PROB 1.0\n"
+        "KMAX_MAP 2 25000000000 400 100000000000 1600\nKMIN_MAP 2 25000000000 100 100000000000 "
+        "400\n"
+        "PMAX_MAP 2 25000000000 0.2 100000000000 0.2\nRANDOM_SEED 1\n";
+    for (const std::string& line : ParseConf(mapped + "INT_MULTI 1\n").warnings)
+    {
+        EXPECT_THAT(line, testing::Not(HasSubstr("has no effect")));
+    }
+    for (const char* key : {"DATA_RATE 100Gbps",
+                            "LINK_DELAY 1000ns",
+                            "LOAD 50",
+                            "CONWEAVE_TX_EXPIRY_TIME 300",
+                            "CONWEAVE_REPLY_TIMEOUT_EXTRA 4",
+                            "CONWEAVE_EXTRA_VOQ_FLUSH_TIME 16",
+                            "CONWEAVE_PATH_PAUSE_TIME 16",
+                            "CONWEAVE_DEFAULT_VOQ_WAITING_TIME 200",
+                            "FLOW_INPUT_FILE in",
+                            "VOQ_MON_FILE v",
+                            "VOQ_MON_DETAIL_FILE v",
+                            "UPLINK_MON_FILE u",
+                            "CONN_MON_FILE c",
+                            "EST_ERROR_MON_FILE e"})
+    {
+        const std::string name(key, std::string_view(key).find(' '));
+        EXPECT_THAT(ParseConf(key).warnings,
+                    testing::ElementsAre("c:1: " + name + " is accepted and has no effect"));
+    }
 }
 
 TEST(FabricConf, OneLineNamesAllUnknownKeys)
 {
-    EXPECT_EQ(ConfErrorOf("CONN_MON_FILE a\nCC_MODE 3\nLOAD 50\n"),
-              "c:1: unknown key CONN_MON_FILE and 1 more: LOAD (line 3); expected a known key; the "
+    EXPECT_EQ(ConfErrorOf("CNQ_MON_FILE a\nCC_MODE 3\nXYZ 50\n"),
+              "c:1: unknown key CNQ_MON_FILE and 1 more: XYZ (line 3); expected a known key; the "
               "nearest is CNP_MON_FILE");
-    EXPECT_EQ(ConfErrorOf("LOAD 50\nCC_MODE 99\n"), "c:1: unknown key LOAD; expected a known key")
+    EXPECT_EQ(ConfErrorOf("XYZ 50\nCC_MODE 99\n"), "c:1: unknown key XYZ; expected a known key")
         << "the first mistake counts";
-    EXPECT_THAT(ConfErrorOf("CC_MODE 99\nLOAD 50\n"),
+    EXPECT_THAT(ConfErrorOf("CC_MODE 99\nXYZ 50\n"),
                 testing::StartsWith("c:1: CC_MODE cannot be '99'"));
     std::string noConf;
     for (int line = 0; line < 1000; ++line)
@@ -545,6 +599,35 @@ TEST(FabricConf, RoutingIsChosenForAllAndForSomeSwitches)
     EXPECT_EQ((*conf.routingAt)[0].places[2].last, 9u);
     EXPECT_EQ((*conf.routingAt)[1].line, 2u);
     EXPECT_THAT(ConfErrorOf("ROUTING_AT spray tor"), HasSubstr("asw, psw, core, node ids"));
+}
+
+TEST(FabricConf, LinksAreNamedByClassOrByTheirEnds)
+{
+    using Class = FabricConf::LinkPlace::Class;
+    const FabricConf conf =
+        ParseConf("LINK_CREDITS_AT 300000 switches 3-40\nLINK_CREDITS_AT 0 40-3\n"
+                  "LINK_RETRY_AT 1 hosts\n");
+    ASSERT_EQ(conf.linkCreditsAt->size(), 2u);
+    const auto& [bytes, places, line] = (*conf.linkCreditsAt)[0];
+    EXPECT_EQ(bytes, 300'000u);
+    ASSERT_EQ(places.size(), 2u);
+    EXPECT_EQ(places[0].of, Class::Switches);
+    EXPECT_EQ(places[1].of, Class::Between);
+    EXPECT_EQ(places[1].a, 3u);
+    EXPECT_EQ(places[1].b, 40u);
+    EXPECT_EQ((*conf.linkCreditsAt)[1].line, 2u);
+    EXPECT_EQ((*conf.linkRetryAt)[0].places[0].of, Class::Hosts);
+    EXPECT_EQ(ValueOf("LINK_RETRY_AT", "LINK_RETRY_AT 1 hosts 3-4\nLINK_RETRY_AT 0 3-4\n"),
+              "1 hosts 3-4; 0 3-4");
+    for (const char* wrong : {"LINK_RETRY_AT 2 hosts",
+                              "LINK_RETRY_AT 1 tor",
+                              "LINK_RETRY_AT 1 3",
+                              "LINK_CREDITS_AT -1 hosts",
+                              "LINK_CREDITS_AT 9 3-"})
+    {
+        EXPECT_THAT(ConfErrorOf(wrong), HasSubstr("pairs of node ids such as 3-40")) << wrong;
+    }
+    EXPECT_THAT(ConfErrorOf("LINK_CREDITS_AT 90000"), HasSubstr("names no links"));
 }
 
 TEST(FabricConf, AFlagWinsOverTheFile)

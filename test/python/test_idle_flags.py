@@ -301,7 +301,7 @@ KEYS = {
     "PFC_WATCHDOG": ["20", "BUFFER_SIZE=4", "NIC_TOTAL_PAUSE_TIME=100"],
     "PFC_WATCHDOG_ACTION": ["drop", "PFC_WATCHDOG=20", "NIC_TOTAL_PAUSE_TIME=100"], "PACKET_PAYLOAD_SIZE": ["500"],
     "L2_CHUNK_SIZE": ["9000", "L2_BACK_TO_ZERO=1", "ERROR_RATE_PER_LINK=0.001"], "L2_ACK_INTERVAL": ["9000"],
-    "L2_BACK_TO_ZERO": ["1", "ERROR_RATE_PER_LINK=0.001"], "L2_WAIT_FOR_ACK": ["1"],
+    "L2_BACK_TO_ZERO": ["1", "ERROR_RATE_PER_LINK=0.001"],
     "ACK_HIGH_PRIO": ["1", "NIC_TOTAL_PAUSE_TIME=100"],
     "LOSS_RECOVERY": ["irn", "ERROR_RATE_PER_LINK=0.001"], "REORDER_FRAMES": ["1", "ROUTING=spray"],
     "REORDER_TIME": ["50", "ROUTING=spray", "ERROR_RATE_PER_LINK=0.001"],
@@ -326,7 +326,16 @@ KEYS = {
     "LINK_RETRY": ["1", "ERROR_RATE_PER_LINK=0.001"], "LINK_RETRY_BUFFER": ["12000", "LINK_RETRY=1"],
     "LINK_RETRY_TIMEOUT": ["9", "LINK_RETRY=1", "ERROR_RATE_PER_LINK=0.01"], "LINK_CREDITS": ["30000"],
     "ENABLE_IRN": ["1", "ERROR_RATE_PER_LINK=0.001"], "ENABLE_PFC": ["0", "BUFFER_SIZE=2"],
-    "RANDOM_SEED": ["7", "ERROR_RATE_PER_LINK=0.001"]}
+    "RANDOM_SEED": ["7", "ERROR_RATE_PER_LINK=0.001"],
+    "LINK_RETRY_AT": ["1 hosts", "ERROR_RATE_PER_LINK=0.001"], "LINK_CREDITS_AT": ["30000 switches"],
+    "CNP_OUTPUT_FILE": ["a"], "SW_MONITORING_INTERVAL": ["3000"],
+    "FLOWGEN_START_TIME": ["0.00001", "QLEN_MON_INTERVAL=3"], "FLOWGEN_STOP_TIME": ["0.00002", "QLEN_MON_INTERVAL=3"]}
+# Of other simulators, without an equal here.
+WITHOUT_EQUAL = ["L2_WAIT_FOR_ACK", "DATA_RATE", "LINK_DELAY", "LOAD", "CONWEAVE_TX_EXPIRY_TIME",
+                 "CONWEAVE_REPLY_TIMEOUT_EXTRA", "CONWEAVE_EXTRA_VOQ_FLUSH_TIME", "CONWEAVE_PATH_PAUSE_TIME",
+                 "CONWEAVE_DEFAULT_VOQ_WAITING_TIME", "FLOW_INPUT_FILE", "UPLINK_MON_FILE", "CONN_MON_FILE",
+                 "EST_ERROR_MON_FILE", "VOQ_MON_FILE", "VOQ_MON_DETAIL_FILE"]
+KEYS.update({key: ["1"] for key in WITHOUT_EQUAL})
 # They change something on other topologies, with other workloads and with link failures; MONITOR needs a class of
 # the user's.
 SELDOM = {"packet": {"USE_DYNAMIC_PFC_THRESHOLD", "BUFFER_POLICY", "PLANE", "GPUS_PER_SERVER", "MONITOR",
@@ -334,7 +343,7 @@ SELDOM = {"packet": {"USE_DYNAMIC_PFC_THRESHOLD", "BUFFER_POLICY", "PLANE", "GPU
           "flow": {"PLANE", "QP_MODE", "GPUS_PER_SERVER", "MONITOR"},
           "analytical": {"PLANE", "GPUS_PER_SERVER", "MONITOR"}}
 SAYS_MORE = {"ERROR_RATE_PER_LINK": "error rates have no effect", "LB_MODE": " has no ",  # effect, or gaps in flows
-             "L2_WAIT_FOR_ACK": "L2_WAIT_FOR_ACK is accepted and has no effect"}
+             **{key: f"{key} is accepted and has no effect" for key in WITHOUT_EQUAL}}
 
 
 @pytest.mark.parametrize("network", ["packet", "flow", "analytical"])

@@ -229,6 +229,73 @@ def test_a_deadlock_of_credits_ends_the_run_and_its_circle_is_named(tmp_path, lo
     assert json.loads((tmp_path / "out/run.json").read_text())["status"] == "stuck"
 
 
+def leaf_spine(error):
+    """@return hosts 0 to 3 at leaves 4 and 5, spine 6; every link loses frames"""
+    pairs = ((0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (5, 6))
+    return "7 3 6\n4 5 6\n" + "".join(f"{a} {b} 100Gbps 1us {error}\n" for a, b in pairs)
+
+
+def links(tmp_path):
+    with open(tmp_path / "out/links.csv", newline="") as file:
+        return {(int(row["node"]), int(row["peer"])): row for row in csv.DictReader(file)}
+
+
+TO_HOST_3 = "3\n" + "".join(f"{host} 3 3 100 2000000 0\n" for host in range(3))
+
+
+@pytest.mark.parametrize("keys, retried", [
+    ("LINK_RETRY_AT 1 switches\n", {(4, 6), (5, 6)}),
+    ("LINK_RETRY 1\nLINK_RETRY_AT 0 switches 1-4\n", {(0, 4), (2, 5), (3, 5)}),
+    ("LINK_RETRY_AT 1 hosts\nLINK_RETRY_AT 0 hosts\nLINK_RETRY_AT 1 6-5\n", {(5, 6)}),
+])
+def test_link_retry_of_some_links(tmp_path, keys, retried):
+    result = run(tmp_path, topology=leaf_spine(0.01), flows=TO_HOST_3, conf=CONF + keys)
+    assert result.returncode == 0, result.stderr
+    counters = links(tmp_path)
+    for ends, row in counters.items():
+        both = int(row["replays"]) + int(counters[ends[::-1]]["replays"])
+        assert (both > 0) == (tuple(sorted(ends)) in retried), ends
+    assert sum(int(row["drops"]) for row in counters.values()) > 0, "the others lose frames"
+
+
+def test_credits_of_some_links_stand_beside_pauses_of_others(tmp_path):
+    conf = "CC_MODE 0\nHAS_WIN 0\nBUFFER_SIZE 1000000\nLINK_CREDITS_AT 60000 switches\n"
+    result = run(tmp_path, topology=leaf_spine(0), flows=TO_HOST_3, conf=conf)
+    assert result.returncode == 0 and not result.stderr, result.stderr
+    record = json.loads((tmp_path / "out/run.json").read_text())
+    assert record["drops"] == record["lossless_drops"] == 0 and record["pauses"] > 0
+    paused = [line.split(",") for line in (tmp_path / "out/pauses.csv").read_text().splitlines()[1:]]
+    assert paused and {int(row[0]) for row in paused} <= {0, 1, 2, 3}, "leaves and the spine wait for credit"
+    alone = run(tmp_path, topology=leaf_spine(0), flows=TO_HOST_3, conf=conf.replace("60000", "0"))
+    assert alone.returncode == 0
+    paused = [line.split(",") for line in (tmp_path / "out/pauses.csv").read_text().splitlines()[1:]]
+    assert any(int(row[0]) == 6 for row in paused), "without credits, the spine is paused"
+
+
+def test_a_link_that_the_network_lacks_has_no_retry(tmp_path):
+    result = run(tmp_path, topology=leaf_spine(0), flows=TO_HOST_3, conf=CONF + "LINK_RETRY_AT 1 0-1\n")
+    assert result.returncode == 2
+    assert "LINK_RETRY_AT names 0-1, which no network link of " in result.stderr
+    assert "; expected hosts, switches, or the two ends of a link but NVLinks" in result.stderr
+
+
+def test_files_of_conweave_and_ns3_datacenter_run_as_they_are(tmp_path):
+    """Headers, flows without a port, and keys as these two write them."""
+    conf = ("FCT_OUTPUT_FILE mix/output/1/1_out_fct.txt\nCNP_OUTPUT_FILE mix/output/1/1_out_cnp.txt\n"
+            "VOQ_MON_FILE mix/output/1/1_out_voq.txt\nSW_MONITORING_INTERVAL 10000\nFLOWGEN_START_TIME 2.0\n"
+            "FLOWGEN_STOP_TIME 2.1\nBUFFER_SIZE 9\nCC_MODE 1\nLB_MODE 6\nENABLE_PFC 1\nENABLE_IRN 0\n"
+            "CONWEAVE_TX_EXPIRY_TIME 300\nRATE_AI 40.0Mb/s\nLOAD 50\nRANDOM_SEED 1\nDATA_RATE 100Gbps\n")
+    pairs = ((0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (5, 6))
+    topology = "7 3 2 6\n4 5 6\n" + "".join(f"{a} {b} 25000000000.0 1us 0\n" for a, b in pairs)
+    result = run(tmp_path, topology=topology, flows="1\n0 3 3 20000 2.000000001\n", conf=conf)
+    assert result.returncode == 0, result.stderr
+    assert {line.split(": ")[-1] for line in result.stderr.splitlines()} == {
+        f"{key} is accepted and has no effect"
+        for key in ("VOQ_MON_FILE", "CONWEAVE_TX_EXPIRY_TIME", "LOAD", "DATA_RATE")}
+    assert (tmp_path / "out/mix/output/1/1_out_fct.txt").read_text().split()[5] == "2000000001"
+    assert (tmp_path / "out/mix/output/1/1_out_cnp.txt").exists()
+
+
 def test_a_deadlock_ends_the_run_without_a_watchdog_too(tmp_path):
     conf = LITTLE_BUFFER.replace("PFC_WATCHDOG 500", "PFC_WATCHDOG 0")
     result = run(tmp_path, topology=ring(), flows=AROUND, conf=conf)

@@ -37,8 +37,10 @@ def check(directory, text):
     "3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0.5\nsrc dst rate delay error_rate\n",
     "2 2 0 0 1 H100\n\n0 1 100Gbps 1us 0\n",
     "2 2 0 0 1 H100\n\n0 1 1.e11bps .5us 1e-9\n",
+    "4 2 2 3\n2 3\n0 2 25000000000.0 1us 0\n1 3 25Gbps 1us 0\n2 3 1e11 2us 0\n",
+    "4 2 2 3 25000000000 100000000000\n2 3\n0 2 25000000000 1us 0\n1 3 25Gbps 1us 0\n2 3 1e11 2us 0\n",
 ], ids=["good", "comments", "ids in two lines", "a bundle between switches", "notes after HPCC's links",
-        "no switch", "numbers"])
+        "no switch", "numbers", "ns3-datacenter", "Reverie"])
 def test_files_without_a_mistake_pass(tmp_path, text):
     result = check(tmp_path, text)
     assert (result.returncode, result.stderr) == (0, "")

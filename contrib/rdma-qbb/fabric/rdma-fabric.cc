@@ -7,6 +7,7 @@
 #include "rdma-fabric.h"
 
 #include "fabric-faults.h"
+#include "fabric-link-guards.h"
 #include "pfc-watchdog.h"
 #include "rdma-qbb/model/attribute/switch-model.h"
 #include "rdma-qbb/model/paths/oversubscription.h"
@@ -170,7 +171,7 @@ RdmaFabric::Build(const ClusterTopology& topology, FabricConf& conf)
     {
         Divide();
     }
-    CreateLinks(topology);
+    CreateLinks(topology, conf);
     Configure(topology, conf);
     for (uint32_t host = 0; m_threads > 0 && host < m_parts.drivers.size(); ++host)
     {
@@ -259,30 +260,29 @@ RdmaFabric::CreateNodes(const ClusterTopology& topology)
 }
 
 void
-RdmaFabric::CreateLinks(const ClusterTopology& topology)
+RdmaFabric::CreateLinks(const ClusterTopology& topology, const FabricConf& conf)
 {
     m_parts.devices.resize(topology.nodeCount);
     const auto credited = AttributeDefault<UintegerValue>("ns3::SwitchMmu::LosslessMask") & 0xfe;
+    const std::vector<LinkGuards> guards = GuardsOfLinks(topology, conf);
     // Objects made from their attributes cost much; links that differ are few.
-    std::map<std::tuple<uint64_t, int64_t, double, bool>, QbbHelper>
-        helpers; // by rate, delay, error rate, whether it is an NVLink
+    std::map<std::tuple<uint64_t, int64_t, double, bool, uint64_t>, QbbHelper>
+        helpers; // by rate, delay, error rate, retry and credits
     for (uint32_t i = 0; i < topology.links.size(); ++i)
     {
         const auto& link = topology.links[i];
-        const bool isNvLink = topology.IsNvLink(i);
-        const double error = std::min(link.errorRate + (isNvLink ? 0 : m_errorRatePerLink), 1.0);
+        const auto& [retries, creditBytes] = guards[i];
+        const double error =
+            std::min(link.errorRate + (topology.IsNvLink(i) ? 0 : m_errorRatePerLink), 1.0);
         const auto [helper, isNew] =
-            helpers.try_emplace({link.rateBps, link.delayPs, error, isNvLink});
+            helpers.try_emplace({link.rateBps, link.delayPs, error, retries, creditBytes});
         if (isNew)
         {
             helper->second.SetDeviceAttribute("DataRate", DataRateValue(DataRate(link.rateBps)));
             helper->second.SetChannelAttribute("Delay", TimeValue(PicoSeconds(link.delayPs)));
             helper->second.SetChannelAttribute("ErrorRate", DoubleValue(error));
-            if (isNvLink)
-            {
-                helper->second.SetChannelAttribute("LinkRetry", BooleanValue(false));
-                helper->second.SetChannelAttribute("CreditBytes", UintegerValue(0));
-            }
+            helper->second.SetChannelAttribute("LinkRetry", BooleanValue(retries));
+            helper->second.SetChannelAttribute("CreditBytes", UintegerValue(creditBytes));
             helper->second.SetChannelAttribute("CreditPriorities", UintegerValue(credited));
         }
         const NetDeviceContainer ends =
@@ -350,6 +350,18 @@ RdmaFabric::FindNodes()
         m_parts.drivers.push_back(PeekPointer(driver));
     }
 }
+
+namespace
+{
+
+bool
+HasCreditedLink(const QbbNetDevice* device)
+{
+    const Ptr<QbbChannel> channel = DynamicCast<QbbChannel>(device->GetChannel());
+    return channel && channel->GetCreditBytes() > 0;
+}
+
+} // namespace
 
 bool
 RdmaFabric::HasCredits() const
@@ -446,11 +458,11 @@ RdmaFabric::ConfigureHosts()
     const uint32_t longest =
         std::max(GetHw(0).GetDataWireBytes(mtu, false), GetHw(0).GetDataWireBytes(mtu, true));
     CheckRates(longest);
-    const bool hasCredits = HasCredits();
     for (uint32_t host = 0; host < m_parts.drivers.size(); ++host)
     {
         RdmaHw& hw = GetHw(host);
-        if (hasCredits)
+        const auto& nics = m_parts.devices[m_parts.topology->NodeOfHost(host)];
+        if (std::ranges::any_of(nics, HasCreditedLink))
         {
             // An ACK may ignore a pause; without credit, the far end has no room for it.
             hw.SetAttribute("AckIgnoresPause", BooleanValue(false));

@@ -252,7 +252,7 @@ class RdmaFabric : public Object
     void Divide();
     const Ptr<InNetworkEngine>& InNetworkEngineAt(uint32_t node) const;
     void CreateNodes(const ClusterTopology& topology);
-    void CreateLinks(const ClusterTopology& topology);
+    void CreateLinks(const ClusterTopology& topology, const FabricConf& conf);
     /// Set up all nodes, which have been made and joined.
     void Configure(const ClusterTopology& topology, FabricConf& conf);
     void FindNodes();

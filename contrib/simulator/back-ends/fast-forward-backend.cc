@@ -4,6 +4,7 @@
 #include "fast-forward-backend.h"
 
 #include "networks.h"
+#include "rdma-qbb/fabric/fabric-link-guards.h"
 #include "rdma-qbb/model/routing/routing-policy-factory.h"
 #include "simulator/inputs/model-configuration.h"
 
@@ -18,6 +19,7 @@
 #include "ns3/type-id.h"
 #include "ns3/uinteger.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <utility>
 
@@ -169,11 +171,12 @@ FindUnproven(const RunOptions& options, const RunInputs& inputs)
     {
         found.emplace_back("switches reduce in the network");
     }
-    if (ns3::AttributeDefault<ns3::BooleanValue>("ns3::QbbChannel::LinkRetry"))
+    const auto guards = ns3::GuardsOfLinks(inputs.topology, inputs.conf);
+    if (std::ranges::any_of(guards, &ns3::LinkGuards::retries))
     {
         found.emplace_back("links answer each packet, and wait for answers");
     }
-    if (ns3::AttributeDefault<ns3::UintegerValue>("ns3::QbbChannel::CreditBytes") > 0)
+    if (std::ranges::any_of(guards, [](const auto& link) { return link.creditBytes > 0; }))
     {
         found.emplace_back("links wait for credits");
     }

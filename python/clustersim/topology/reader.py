@@ -13,6 +13,7 @@ from clustersim.topology.cluster import NUMBER, InputError, parse_rate
 TIME_UNITS = {"fs": 1e-3, "ps": 1, "ns": 1e3, "us": 1e6, "ms": 1e9, "s": 1e12, "": 1e12,
               "min": 60e12, "h": 3600e12, "d": 86400e12, "y": 365 * 86400e12}
 TIME = re.compile(f"{NUMBER}({'|'.join(TIME_UNITS)})")
+MAX_LINKS = 100_000_000  # no header says more
 LARGEST = 2**63  # bits per second and picoseconds are below
 PROBABILITY = re.compile(NUMBER)
 
@@ -71,6 +72,7 @@ class _Lines:
         self.lines = [line.split("#", 1)[0].split()
                       for line in input_file.read_input(path, "a topology file").split("\n")]
         self.number = 0
+        self.has_bare_rates = False  # bits per second, without their unit
 
     def error(self, what: str) -> InputError:
         return InputError(f"{self.path}:{self.number}: {what}")
@@ -90,12 +92,21 @@ def _count(lines: _Lines, text: str, name: str) -> int:
     return int(text)
 
 
+def _is_of_ns3_datacenter(fields: Sequence[str]) -> bool:
+    """@return whether a header is <nodes> <switches> <ToRs> <links>, in Reverie's files with two rates behind them"""
+    return len(fields) == 4 or (len(fields) == 6 and all(re.fullmatch(r"\d+", text) for text in fields[4:])
+                                and int(fields[4]) > MAX_LINKS)
+
+
 def _header(lines: _Lines) -> tuple[int, int, int, int, int, str]:
     fields = lines.next()
     if fields is None:
         lines.number = 1
         raise lines.error("the file is empty; expected <nodes> <gpus_per_server> <nvswitches> "
                           "<switches> <links> <gpu_type>")
+    if _is_of_ns3_datacenter(fields):
+        fields = [*fields[:2], fields[3]]
+        lines.has_bare_rates = True
     if len(fields) == 6:
         names = ("nodes", "gpus_per_server", "nvswitches", "switches", "links")
         nodes, per_server, nv, switches, links = (_count(lines, text, name) for text, name in zip(fields, names))
@@ -108,8 +119,8 @@ def _header(lines: _Lines) -> tuple[int, int, int, int, int, str]:
         per_server, nv, gpu_type = 1, 0, ""
     else:
         raise lines.error(f"the first line has {len(fields)} fields; expected 6 (<nodes> "
-                          f"<gpus_per_server> <nvswitches> <switches> <links> <gpu_type>) or 3 "
-                          f"(<nodes> <switches> <links>)")
+                          f"<gpus_per_server> <nvswitches> <switches> <links> <gpu_type>), 3 "
+                          f"(<nodes> <switches> <links>) or ns3-datacenter's 4 (<nodes> <switches> <ToRs> <links>)")
     gpus = nodes - nv - switches
     if gpus < 1:
         raise lines.error(f"{nodes} nodes minus {nv} NVSwitches and {switches} switches leave no GPU; "
@@ -150,7 +161,8 @@ def _link(lines: _Lines, fields: Sequence[str], nodes: int) -> Link:
             raise lines.error(f"node {node} is out of range; expected 0 to {nodes - 1}")
     if a == b:
         raise lines.error(f"node {a} is linked to itself; expected another node")
-    bps = parse_rate(fields[2])
+    is_bare = lines.has_bare_rates and re.fullmatch(NUMBER, fields[2])
+    bps = float(fields[2]) if is_bare else parse_rate(fields[2])
     if bps is None or bps >= LARGEST:
         raise lines.error(f"'{fields[2]}' is not a rate; expected one such as 400Gbps")
     if bps < 0.5:  # the simulator has whole bits per second

@@ -32,7 +32,7 @@ constexpr uint64_t MAX_LINKS = 100'000'000;
 constexpr std::size_t MAX_PORTS = UINT16_MAX;
 constexpr const char* TOPOLOGY_HEADER =
     "6 fields (nodes, GPUs per server, NVSwitches, switches, links, "
-    "GPU type) or 3 (nodes, switches, links)";
+    "GPU type), 3 (nodes, switches, links) or ns3-datacenter's 4 (nodes, switches, ToRs, links)";
 
 /// Reads one topology file; its member functions follow the file from top to bottom.
 class TopologyFile
@@ -94,15 +94,25 @@ class TopologyFile
         return *value;
     }
 
+    /// @return whether the header is that of ns3-datacenter: nodes, switches, ToRs and links, in
+    /// Reverie's files with two rates behind them, which no number of links and GPU type are
+    bool IsOfNs3Datacenter() const
+    {
+        const auto& fields = m_lines.Fields();
+        const auto rate = fields.size() == 6 ? ParseUnsigned(fields[4]) : std::nullopt;
+        return fields.size() == 4 || (rate > MAX_LINKS && ParseUnsigned(fields[5]));
+    }
+
     void ReadHeader()
     {
         const auto& fields = m_lines.Fields();
-        if (fields.size() != 6 && fields.size() != 3)
+        m_isOfNs3Datacenter = IsOfNs3Datacenter();
+        if (fields.size() != 6 && fields.size() != 3 && !m_isOfNs3Datacenter)
         {
             m_lines.Fail("the first line has " + std::to_string(fields.size()) + " fields",
                          TOPOLOGY_HEADER);
         }
-        m_sixFields = fields.size() == 6;
+        m_sixFields = fields.size() == 6 && !m_isOfNs3Datacenter;
         m_topology.nodeCount = Number(fields[0], "number of nodes", MAX_NODES);
         if (m_sixFields)
         {
@@ -112,7 +122,8 @@ class TopologyFile
         }
         m_topology.switchCount =
             Number(fields[m_sixFields ? 3 : 1], "number of switches", MAX_NODES);
-        m_linkCount = Number(fields[m_sixFields ? 4 : 2], "number of links", MAX_LINKS);
+        const std::size_t ofLinks = m_sixFields ? 4 : m_isOfNs3Datacenter ? 3 : 2;
+        m_linkCount = Number(fields[ofLinks], "number of links", MAX_LINKS);
 
         const uint64_t forwarding = m_topology.nvswitchCount + m_topology.switchCount;
         if (forwarding >= m_topology.nodeCount)
@@ -259,7 +270,8 @@ class TopologyFile
             m_lines.Fail("node " + std::to_string(link.a) + " is linked to itself",
                          "two different nodes");
         }
-        const auto rate = ParseRateWithUnit(fields[2]);
+        const auto rate =
+            m_isOfNs3Datacenter ? ParseDataRateBps(fields[2]) : ParseRateWithUnit(fields[2]);
         if (!rate || *rate == 0)
         {
             m_lines.Fail("'" + std::string(fields[2]) + "' is not a valid link rate",
@@ -450,6 +462,7 @@ class TopologyFile
     InputLines m_lines;
     ClusterTopology m_topology;
     bool m_sixFields{false};
+    bool m_isOfNs3Datacenter{false}; ///< rates may be bits per second, without their unit
     uint64_t m_linkCount{0};
     bool m_hasBareDelay{false}; ///< a delay without its unit has been warned of
     std::unordered_map<uint64_t, std::size_t> m_firstLine; ///< of each linked pair of nodes

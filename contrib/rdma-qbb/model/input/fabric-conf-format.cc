@@ -171,6 +171,26 @@ ParseRoutingPlace(std::string_view text)
                : std::nullopt;
 }
 
+/// @return a class of links, or the two nodes that links are between
+std::optional<FabricConf::LinkPlace>
+ParseLinkPlace(std::string_view text)
+{
+    using Class = FabricConf::LinkPlace::Class;
+    if (text == "hosts" || text == "switches")
+    {
+        return {{std::string(text), text == "hosts" ? Class::Hosts : Class::Switches}};
+    }
+    const std::size_t dash = text.find('-');
+    const auto parse = WholeIn(0, UINT32_MAX);
+    const auto a = parse(text.substr(0, dash));
+    const auto b = dash == std::string_view::npos ? std::nullopt : parse(text.substr(dash + 1));
+    return a && b ? std::optional(FabricConf::LinkPlace{std::string(text),
+                                                        Class::Between,
+                                                        static_cast<uint32_t>(*a),
+                                                        static_cast<uint32_t>(*b)})
+                  : std::nullopt;
+}
+
 /// Changes of a link, or of all links of a node.
 Format
 Change(const char* type, const char* range, bool up, bool isOfNode)
@@ -292,6 +312,18 @@ Micros(bool mayBeZero)
             mayBeZero ? "0 or more" : "above 0",
             {MicrosFrom(mayBeZero ? 0 : 1)},
             [](const Value& value) { return MicrosText(Int(value)); }};
+}
+
+Format
+Nanos()
+{
+    return {"nanoseconds",
+            "above 0",
+            {[](std::string_view text) {
+                const auto ps = ParseScaled(text, 1000);
+                return ps && *ps > 0 ? ps : std::nullopt;
+            }},
+            [](const Value& ps) { return WriteValue(static_cast<double>(Int(ps)) / 1000); }};
 }
 
 Format
@@ -594,6 +626,44 @@ RoutingAt(const Words& policies)
             }
         }
         return text;
+    };
+    return format;
+}
+
+Format
+LinksAt(const char* value,
+        int64_t most,
+        Parameter<std::vector<FabricConf::LinkChoice>> FabricConf::*member)
+{
+    Format format{std::string(value) + " and links",
+                  fmt::format("{}, then hosts (links from hosts), switches (links between network "
+                              "switches) or pairs of node ids such as 3-40; may be repeated",
+                              value)};
+    format.take = [=](FabricConf& conf, const Values&, const Fields& fields, const Key& key) {
+        const auto given = Legal(WholeWithin(fields[0], 0, most), conf, key, fields[0]);
+        FabricConf::LinkChoice choice{static_cast<uint64_t>(given), {}, conf.origins.back().line};
+        if (fields.size() < 2)
+        {
+            conf.FailAt({key.name}, key.name + " names no links", key.value.expected);
+        }
+        for (std::size_t i = 1; i < fields.size(); ++i)
+        {
+            choice.places.push_back(Legal(ParseLinkPlace(fields[i]), conf, key, fields[i]));
+        }
+        (conf.*member).Edit().push_back(std::move(choice));
+        return Settings{};
+    };
+    format.get = [=](const FabricConf& conf, const Key&) {
+        std::vector<std::string> texts;
+        for (const FabricConf::LinkChoice& choice : (conf.*member).Look())
+        {
+            texts.push_back(fmt::to_string(choice.value));
+            for (const FabricConf::LinkPlace& place : choice.places)
+            {
+                texts.back() += " " + place.text;
+            }
+        }
+        return fmt::format("{}", fmt::join(texts, "; "));
     };
     return format;
 }

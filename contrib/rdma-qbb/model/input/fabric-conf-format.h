@@ -97,6 +97,7 @@ FabricConfFormat Whole(const char* type, int64_t lowest, int64_t highest);
 FabricConfFormat Real(double lowest, double highest, bool withLowest);
 FabricConfFormat Scaled(const char* type, const Scale& scale);
 FabricConfFormat Micros(bool mayBeZero);
+FabricConfFormat Nanos();
 /// Seconds, which may be more than the clock can hold.
 FabricConfFormat StopTime();
 FabricConfFormat Rate();
@@ -131,6 +132,11 @@ FabricConfFormat ChosenSwitchModel();
 FabricConfFormat PfcEnabled();
 /// `policy switches...`: ROUTING for some switches; may be repeated.
 FabricConfFormat RoutingAt(const Words& policies);
+/// `value links...`: LINK_RETRY or LINK_CREDITS for some links; may be repeated.
+/// @param most largest legal value @param member keeps the choices
+FabricConfFormat LinksAt(const char* value,
+                         int64_t most,
+                         Parameter<std::vector<FabricConf::LinkChoice>> FabricConf::*member);
 /// The TypeId name of a class derived from FabricMonitor; may be repeated.
 FabricConfFormat Monitor();
 /// `class plane`: the plane that a class of traffic takes; may be repeated.

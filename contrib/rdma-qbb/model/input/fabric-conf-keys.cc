@@ -290,13 +290,36 @@ WithUltraEthernet(FabricConf&, const ConfUse&)
     return transport.GetName() == "ns3::UecTransport" ? "with TRANSPORT UEC" : "";
 }
 
+/// @return whether no link has PFC for its credits, NVLinks left out
+bool
+AllLinksHaveCredits(const FabricConf& conf)
+{
+    return LookAtDefault<UintegerValue>("ns3::QbbChannel::CreditBytes") > 0 &&
+           conf.linkCreditsAt.Look().empty();
+}
+
+std::string
+WithCredits(FabricConf& conf, const ConfUse&)
+{
+    return AllLinksHaveCredits(conf) ? "with LINK_CREDITS" : "";
+}
+
 /// @return a reason where links have credits instead of PFC
 std::string
-WithCredits(FabricConf&, const ConfUse&)
+WithCreditsButAtNvSwitches(FabricConf& conf, const ConfUse&)
 {
-    return LookAtDefault<UintegerValue>("ns3::QbbChannel::CreditBytes") > 0
-               ? "with LINK_CREDITS but at NVSwitches"
-               : "";
+    return AllLinksHaveCredits(conf) ? "with LINK_CREDITS but at NVSwitches" : "";
+}
+
+/// @return a reason where no link sends frames again
+std::string
+WithoutRetry(FabricConf& conf, const ConfUse&)
+{
+    const auto retries = [](const auto& choice) { return choice.value > 0; };
+    return LookAtDefault<BooleanValue>("ns3::QbbChannel::LinkRetry") ||
+                   std::ranges::any_of(conf.linkRetryAt.Look(), retries)
+               ? ""
+               : "without LINK_RETRY";
 }
 
 /// @return a reason where switches may drop frames of all priorities
@@ -438,19 +461,23 @@ Switches()
         {{"LINK_RETRY_BUFFER",
           Whole("bytes", 0, INT64_MAX),
           "ns3::QbbChannel::ReplayBuffer",
-          {If("without", "LINK_RETRY")}},
+          {WithoutRetry}},
          "Link-level retry: frames that each end of a link keeps until the far end has them, on "
          "the wire; at least one of the longest. 0: enough for the link's rate over its delay."},
-        {{"LINK_RETRY_TIMEOUT",
-          Micros(true),
-          "ns3::QbbChannel::ReplayTimeout",
-          {If("without", "LINK_RETRY")}},
+        {{"LINK_RETRY_TIMEOUT", Micros(true), "ns3::QbbChannel::ReplayTimeout", {WithoutRetry}},
          "Link-level retry: time after which a frame without an answer is sent again, at least as "
          "long as an answer may take; 0: twice that."},
         {{"LINK_CREDITS", Whole("bytes", 0, INT64_MAX), CREDITS, {WhereNothingIsLossless}},
          "Credit-based flow control (CBFC of Ultra Ethernet) instead of PFC on links, NVLinks left "
          "out: the buffer that each end of a link has for each lossless priority, on the wire, at "
          "least one of the longest packets. 0: PFC."},
+        {{"LINK_RETRY_AT", LinksAt("1 or 0", 1, &C::linkRetryAt), &C::linkRetryAt},
+         "LINK_RETRY of some links: the last line that names one counts."},
+        {{"LINK_CREDITS_AT",
+          LinksAt("bytes", INT64_MAX, &C::linkCreditsAt),
+          &C::linkCreditsAt,
+          {WhereNothingIsLossless}},
+         "LINK_CREDITS of some links, 0 for PFC: the last line that names one counts."},
         {{"ROUTING", routing, "ns3::SwitchNode::RoutingPolicyType"},
          "Which of several shortest paths a frame takes. Per flow: ecmp by a hash. After each gap "
          "in a flow: flowlet at random, adaptive-flowlet the least loaded port. Per frame, with "
@@ -498,15 +525,18 @@ Switches()
         {{"QUEUE_WEIGHT", QueueWeight(), "ns3::QbbNetDevice::QueueWeights"},
          "Where priorities 1 to 7 wait at a port of a switch or a NIC, they share the link by "
          "these weights (each 1 if not given)."},
-        {{"PAUSE_TIME", Micros(false), "ns3::QbbNetDevice::PauseTime", {WithCredits}},
+        {{"PAUSE_TIME",
+          Micros(false),
+          "ns3::QbbNetDevice::PauseTime",
+          {WithCreditsButAtNvSwitches}},
          "How long a PFC pause lasts if not renewed; at least as long as two full packets."},
-        {{"PFC_WATCHDOG", Micros(true), "ns3::PfcWatchdog::Timeout", {WithCredits}},
+        {{"PFC_WATCHDOG", Micros(true), "ns3::PfcWatchdog::Timeout", {WithCreditsButAtNvSwitches}},
          "How long a queue is paused without a break before it counts as a PFC storm, and a "
          "deadlock is searched for; 0: off."},
         {{"PFC_WATCHDOG_ACTION",
           OneOf(actions),
           "ns3::PfcWatchdog::Action",
-          {WithCredits, If("without", "PFC_WATCHDOG")}},
+          {WithCreditsButAtNvSwitches, If("without", "PFC_WATCHDOG")}},
          "What a PFC storm leads to: a report (a deadlock then ends the run), the loss of what the "
          "queue holds, or sending in spite of the pause for the same time."},
     };
@@ -533,7 +563,7 @@ Transport()
         {{"L2_BACK_TO_ZERO", Flag(), "ns3::RdmaGoBackN::BackToZero"},
          "A loss goes back to the chunk's first byte."},
         {{"L2_WAIT_FOR_ACK", {"anything", "anything"}}, "Read by older simulators."},
-        {{"ACK_HIGH_PRIO", Flag(), "ns3::RdmaHw::AckIgnoresPause", {If("with", "LINK_CREDITS")}},
+        {{"ACK_HIGH_PRIO", Flag(), "ns3::RdmaHw::AckIgnoresPause", {WithCredits}},
          "As in the HPCC simulator: NICs send acknowledgements in spite of a pause of their data's "
          "queue. In switches, they wait with the data."},
         {{"LOSS_RECOVERY", recovery, "ns3::RdmaHw::LossRecoveryType", {WithUltraEthernet}},
@@ -723,8 +753,10 @@ MonitorsAndRun()
 std::vector<Entry>
 Conweave()
 {
-    const auto routing = OneOf(
+    auto routing = OneOf(
         {{"0", "ns3::EcmpRouting"}, {"2", "ns3::AdaptiveRouting"}, {"6", "ns3::FlowletRouting"}});
+    routing.range = "0 (ECMP), 2 (DRILL) or 6 (LetFlow); 3 (CONGA) is ROUTING ns3::CongaRouting in "
+                    "docs/source/howto/own-plug-ins, 9 (ConWeave) has no equal";
     const auto recovery = OneOf({{"0", "ns3::RdmaGoBackN"}, {"1", "ns3::RdmaIrn"}});
     return {
         {{"LB_MODE", routing, "ns3::SwitchNode::RoutingPolicyType"},
@@ -741,6 +773,48 @@ Conweave()
          "ConWeave's simulator: SEED.",
          {},
          "SEED"},
+        {{"CNP_OUTPUT_FILE", Path(), &C::cnpMonFile},
+         "ConWeave's simulator: CNP_MON_FILE.",
+         {},
+         "CNP_MON_FILE"},
+        {{"SW_MONITORING_INTERVAL", Nanos(), &C::qlenMonIntervalPs},
+         "ConWeave's simulator: QLEN_MON_INTERVAL.",
+         {},
+         "QLEN_MON_INTERVAL"},
+        {{"FLOWGEN_START_TIME", StopTime(), &C::qlenMonStartPs},
+         "ConWeave's simulator: its switches are sampled from then on, as QLEN_MON_START says.",
+         {},
+         "QLEN_MON_START"},
+        {{"FLOWGEN_STOP_TIME", StopTime(), &C::qlenMonEndPs},
+         "ConWeave's simulator: its switches are sampled until then, as QLEN_MON_END says.",
+         {},
+         "QLEN_MON_END"},
+    };
+}
+
+/// Keys of HPCC's simulator and of those made from it that change nothing here.
+std::vector<Entry>
+WithoutEqual()
+{
+    const FabricConfFormat anything{"anything", "anything"};
+    const std::string ofConweave = "Parameter of ConWeave (LB_MODE 9), which is not modelled.";
+    const std::string otherFile = "Output of ConWeave's simulator. ";
+    return {
+        {{"DATA_RATE", anything}, "Read by HPCC's simulator and not used: links have their rates."},
+        {{"LINK_DELAY", anything},
+         "Read by HPCC's simulator and not used: links have their delays."},
+        {{"LOAD", anything}, "ConWeave's simulator: the load that its flow file was made for."},
+        {{"CONWEAVE_TX_EXPIRY_TIME", anything}, ofConweave},
+        {{"CONWEAVE_REPLY_TIMEOUT_EXTRA", anything}, ofConweave},
+        {{"CONWEAVE_EXTRA_VOQ_FLUSH_TIME", anything}, ofConweave},
+        {{"CONWEAVE_PATH_PAUSE_TIME", anything}, ofConweave},
+        {{"CONWEAVE_DEFAULT_VOQ_WAITING_TIME", anything}, ofConweave},
+        {{"FLOW_INPUT_FILE", anything}, otherFile + "FCT_OUTPUT_FILE has the flows."},
+        {{"UPLINK_MON_FILE", anything}, otherFile + "BW_MON_FILE has the ports."},
+        {{"CONN_MON_FILE", anything}, otherFile + "RATE_MON_FILE has the queue pairs under way."},
+        {{"EST_ERROR_MON_FILE", anything}, otherFile + "Of ConWeave alone."},
+        {{"VOQ_MON_FILE", anything}, otherFile + "Of ConWeave alone."},
+        {{"VOQ_MON_DETAIL_FILE", anything}, otherFile + "Of ConWeave alone."},
     };
 }
 
@@ -813,6 +887,7 @@ KeyRows(FabricConf& conf, const ConfUse& use)
     keys.Add(UltraEthernet());
     keys.Add(MonitorsAndRun());
     keys.Add(Conweave(), KeyTold::Never);
+    keys.Add(WithoutEqual(), KeyTold::Never);
     return std::move(keys.all);
 }
 

@@ -79,6 +79,30 @@ struct FabricConf
         std::size_t line; ///< where the file says so
     };
 
+    /// Some links: a class of them, or those between two nodes.
+    struct LinkPlace
+    {
+        enum class Class : uint8_t
+        {
+            Hosts,    ///< from a host to a network switch, or to another host
+            Switches, ///< between network switches
+            Between,  ///< between the nodes a and b
+        };
+
+        std::string text; ///< as the file says it
+        Class of{};
+        uint32_t a{0}; ///< node id
+        uint32_t b{0}; ///< node id
+    };
+
+    /// A value for some links (LINK_RETRY_AT, LINK_CREDITS_AT).
+    struct LinkChoice
+    {
+        uint64_t value;
+        std::vector<LinkPlace> places;
+        std::size_t line; ///< where the file says so
+    };
+
     /// The plane that a class of traffic takes (PLANE).
     struct PlaneChoice
     {
@@ -106,8 +130,11 @@ struct FabricConf
 
     // --- changes at a place or a time
     Parameter<std::vector<RoutingChoice>>
-        routingAt;                     ///< in file order: the last that names a switch counts
-    std::vector<LinkEvent> linkEvents; ///< in file order
+        routingAt; ///< in file order: the last that names a switch counts
+    Parameter<std::vector<LinkChoice>>
+        linkRetryAt; ///< in file order: the last that names a link counts
+    Parameter<std::vector<LinkChoice>> linkCreditsAt; ///< likewise, in bytes
+    std::vector<LinkEvent> linkEvents;                ///< in file order
 
     Parameter<std::vector<PlaneChoice>> planes; ///< in file order: the last of a class counts
 
