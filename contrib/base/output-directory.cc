@@ -38,6 +38,7 @@ constexpr auto RESULTS =
                                      "timeline.json",
                                      "links.csv",
                                      "pauses.csv",
+                                     "reordering.csv",
                                      "breakdown.svg",
                                      "fct.txt",
                                      "pfc.txt",

@@ -17,6 +17,7 @@
 #include "astra-frontend/model/workload/kv-cache-workload.h"
 #include "collectives/model/nccl/network-table.h"
 #include "programs/flows/flows-options.h"
+#include "rdma-qbb/records/reordering-records.h"
 #include "simulator/options/analytical-options.h"
 #include "simulator/options/collective-perf-options.h"
 #include "simulator/options/run-environment.h"
@@ -142,6 +143,7 @@ TEST(TablesOfColumns, ListExactlyTheColumnsOfTheWriters)
     ExpectFile("columns/scaling.csv", AstraSim::DescribeScalingColumns());
     ExpectFile("columns/passes.csv", AstraSim::DescribePassColumns());
     ExpectFile("columns/pauses.csv", ns3::DescribePauseColumns());
+    ExpectFile("columns/reordering.csv", ns3::ReorderingRecords::DescribeColumns());
     ExpectFile("columns/transfers.csv", AstraSim::DescribeTransferColumns());
 }
 

@@ -47,6 +47,10 @@ RATE = """time, src, dst, sport, dport, size, curr_rate, qpn
 CNP = """time, src, dst, sport, dport, size, cnp_number, qpn
 200000, 0, 2, 10001, 100, 1000000, 7, 4
 """
+REORDERING = """src,dst,sport,dport,qpn,priority,out_of_order_packets,reorder_bytes
+0,2,10001,100,4,3,12,9000
+2,0,10002,100,5,3,1,1000
+"""
 END_TO_END = """File name, Expose DP comm, Expose DP_EP comm, Expose TP comm, Expose_EP_comm, Expose_PP_comm, Expose_CP_comm, Expose_other_comm, bubble time, total comp, total exposed comm, Total time
 job,100.000000 (25.00%),0.000000 (0.00%),40.000000 (10.00%),0.000000 (0.00%),0.000000 (0.00%),0.000000 (0.00%),0.000000 (0.00%),0.000000 (0.00%),260.000000 (65.00%),140.000000 (35.00%),400.000000
 layer_name,job,fwd compute,wg compute,ig compute,fwd exposed comm,wg exposed comm,ig exposed comm,fwd total comm,algbw,busbw,wg total comm,algbw,busbw,ig total comm,algbw,busbw,workload finished at
@@ -78,7 +82,8 @@ TIMELINE = """[
 {"ph":"X","pid":0,"tid":1,"name":"exposed communication","cat":"wait","ts":100.000000,"dur":40.000000,"args":{"layer":"first","group":"TP"}}
 ]
 """
-FILES = {"fct.txt": FCT, "pfc.txt": PFC, "pauses.csv": PAUSES, "queue.txt": QLEN, "bandwidth.txt": BANDWIDTH,
+FILES = {"fct.txt": FCT, "pfc.txt": PFC, "pauses.csv": PAUSES, "reordering.csv": REORDERING,
+         "queue.txt": QLEN, "bandwidth.txt": BANDWIDTH,
          "rate.txt": RATE,
          "cnp.txt": CNP, "EndToEnd.csv": END_TO_END, "collectives.csv": COLLECTIVES, "links.csv": LINKS,
          "requests.csv": REQUESTS, "memory.csv": "time_ns,rank,bytes\n1.000,0,64\n2.000,0,0\n",

@@ -46,6 +46,8 @@ FILES = {
     "rate.txt": "time, src, dst, sport, dport, size, curr_rate\n" + "".join(
         f"{t}, {s}, 3, 10000, 100, 5000, {r}\n" for t, s, r in
         [(0, 0, 100), (0, 1, 100), (1000, 0, 50), (1000, 1, 80), (2000, 1, 90), (5000, 1, 95)]),
+    "reordering.csv": "src,dst,sport,dport,qpn,priority,out_of_order_packets,reorder_bytes\n"
+                      "0,3,10000,100,1,3,12,9000\n3,0,10001,100,2,3,1,1000\n0,3,10002,100,3,3,2,4000\n",
     "cnp.txt": "time, src, dst, sport, dport, size, cnp_number\n1000, 0, 3, 10000, 100, 5000, 2\n"
                "2000, 0, 3, 10000, 100, 5000, 5\n",
     "collectives.csv":
@@ -239,6 +241,14 @@ def count_on_a_link(directory, column, count):
     (directory / "links.csv").write_text("\n".join(lines) + "\n")
 
 
+def test_reordering_shows_the_deepest_of_each_pair_of_hosts(directory):
+    above, axes = draw("reordering", directory).axes
+    assert [bar.get_width() for bar in axes.patches] == [9, 1], "KB"
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["GPU 0 → GPU 3", "GPU 3 → GPU 0"]
+    (steps,) = above.lines
+    assert list(steps.get_xdata()) == [0, 1, 4, 9] and list(steps.get_ydata())[-1] == 1
+
+
 @pytest.mark.parametrize("kind", ["trims", "replays"])
 def test_links_show_what_they_trimmed_or_sent_again(directory, kind):
     with pytest.raises(ResultsError, match=f"column {kind} of links.csv"):
@@ -368,7 +378,7 @@ def test_every_kind_writes_png_and_svg_of_a_real_run(tmp_path):
     result = plot("all", tmp_path / "run")
     assert result.returncode == 0, result.stderr
     skipped = [line for line in result.stderr.splitlines() if "nothing to draw" in line]
-    assert all(re.search(": (pfc|latencies|phases|trims|replays): ", line) for line in skipped), skipped
+    assert all(re.search(": (pfc|latencies|phases|trims|replays|reordering): ", line) for line in skipped), skipped
     files = result.stdout.split()
     assert len(files) == 2 * (len(KINDS) - len(skipped))
     for file in files:
@@ -494,7 +504,7 @@ PARTS = {"empty": lambda text: "", "head": lambda text: text.splitlines(True)[0]
          "first": lambda text: "".join(text.splitlines(True)[:2]),
          "zeros": _zeros, "half": lambda text: text[:len(text) // 2], "gone": None}
 DRAWN_FROM = {"fct.txt": ["fct", "slowdown"], "pfc.txt": ["pfc"], "queue.txt": ["queues", "heat"],
-              "rate.txt": ["rates"], "cnp.txt": ["rates"],
+              "rate.txt": ["rates"], "cnp.txt": ["rates"], "reordering.csv": ["reordering"],
               "collectives.csv": ["collectives", "busbw"], "links.csv": ["links", "trims", "replays"],
               "EndToEnd.csv": ["breakdown"], "timeline.json": ["ranks"],
               "requests.1.csv": ["latencies", "phases"], "topology": ["links"], "run.json": ["links", "queues"]}

@@ -296,6 +296,27 @@ def test_files_of_conweave_and_ns3_datacenter_run_as_they_are(tmp_path):
     assert (tmp_path / "out/mix/output/1/1_out_cnp.txt").exists()
 
 
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_the_depth_of_reordering_is_recorded_by_queue_pair(tmp_path, threads):
+    """Frames in turn over two spines, of which one is 2 us farther."""
+    pairs = [(host, 4 + host // 2, 1) for host in range(4)] + [(4, 6, 1), (5, 6, 1), (4, 7, 3), (5, 7, 1)]
+    topology = "8 4 8\n4 5 6 7\n" + "".join(f"{a} {b} 100Gbps {us}us 0\n" for a, b, us in pairs)
+    flows = "3\n0 2 3 100 200000 0\n1 3 3 100 100000 0\n0 1 3 100 100000 0\n"
+    result = run(tmp_path, topology=topology, flows=flows, conf="CC_MODE 0\nHAS_WIN 0\nROUTING spray\n",
+                 flags=["-t", threads])
+    assert result.returncode == 0, result.stderr
+    with open(tmp_path / "out/reordering.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    record = json.loads((tmp_path / "out/run.json").read_text())
+    assert [(row["src"], row["dst"]) for row in rows] == [("0", "2"), ("1", "3")], "frames in one rack keep their order"
+    assert sum(int(row["out_of_order_packets"]) for row in rows) == record["out_of_order_packets"] > 0
+    assert max(int(row["reorder_bytes"]) for row in rows) == record["reorder_bytes"]
+    # Of 2 us, 23 frames of 86.56 ns; those by the nearer spine come first.
+    assert all(20_000 < int(row["reorder_bytes"]) < 50_000 for row in rows)
+    result = run(tmp_path, topology=topology, flows=flows, conf="CC_MODE 0\nHAS_WIN 0\n")
+    assert result.returncode == 0 and not (tmp_path / "out/reordering.csv").exists(), "the run before had it"
+
+
 def test_a_deadlock_ends_the_run_without_a_watchdog_too(tmp_path):
     conf = LITTLE_BUFFER.replace("PFC_WATCHDOG 500", "PFC_WATCHDOG 0")
     result = run(tmp_path, topology=ring(), flows=AROUND, conf=conf)

@@ -7,6 +7,7 @@
 #include "file-monitor.h"
 #include "rdma-qbb/fabric/fabric-identity.h"
 #include "rdma-qbb/fabric/pfc-watchdog.h"
+#include "reordering-records.h"
 
 #include "ns3/columns.h"
 #include "ns3/object-factory.h"
@@ -79,7 +80,9 @@ FabricMonitors::FabricMonitors(RdmaFabric& fabric,
                                std::vector<std::string>& warnings,
                                const std::vector<uint32_t>& traceNodes)
     : m_fabric(fabric),
-      m_pausesPath(outputDirectory + "/pauses.csv")
+      m_pausesPath(outputDirectory + "/pauses.csv"),
+      m_reorderingPath(outputDirectory + "/reordering.csv"),
+      m_reordering(std::make_unique<ReorderingRecords>(fabric))
 {
     std::error_code error; // an unusable directory is reported when the first file is placed in it
     std::filesystem::create_directories(outputDirectory, error);
@@ -137,6 +140,7 @@ FabricMonitors::Finish()
         monitor->Finish();
     }
     WritePauses(m_fabric, m_pausesPath);
+    m_reordering->Write(m_reorderingPath);
     for (const Ptr<FabricMonitor>& monitor : m_plugIns)
     {
         monitor->Finish();

@@ -16,6 +16,7 @@ namespace ns3
 class FabricMonitor;
 class FileMonitor;
 class RdmaFabric;
+class ReorderingRecords;
 
 /**
  * @ingroup rdma-qbb
@@ -57,6 +58,8 @@ class FabricMonitors
   private:
     const RdmaFabric& m_fabric;
     std::string m_pausesPath;
+    std::string m_reorderingPath;
+    std::unique_ptr<ReorderingRecords> m_reordering;
     std::vector<std::unique_ptr<FileMonitor>> m_files;
     std::vector<Ptr<FabricMonitor>> m_plugIns; ///< MONITOR
 };

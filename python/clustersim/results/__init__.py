@@ -20,6 +20,7 @@ A Run has these (units in the names; docstrings of the modules of reading explai
     queues        lengths of switch queues, queue.txt                            queues
     bandwidth     sampled bandwidth of ports, bandwidth.txt                     samples
     rates, cnps   of queue pairs, rate.txt and cnp.txt                          samples
+    reordering    queue pairs with packets out of order, reordering.csv         reordering
     summary       one row per job: times and exposed communication              end_to_end
     layers        one row per layer of each job, EndToEnd.csv                   end_to_end
     collectives   one row per collective and group                              collectives

@@ -21,6 +21,7 @@ from clustersim.results.reading.links import read_links
 from clustersim.results.reading.pauses import pauses_of, read_pause_events, read_paused_queues
 from clustersim.results.reading.problem import Problems, ResultsError
 from clustersim.results.reading.queues import read_queues
+from clustersim.results.reading.reordering import read_reordering
 from clustersim.results.reading.requests import (is_memory_trace, is_served, read_inference, read_instances,
                                                  read_memory, read_requests, read_served)
 from clustersim.results.reading.samples import read_bandwidth, read_cnps, read_rates
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
     from clustersim.topology.reader import Topology
 
 KINDS = ("info", "summary", "layers", "collectives", "flows", "pause_events", "paused_queues", "queues", "bandwidth",
-         "rates", "cnps", "links", "requests", "served", "inference", "instances", "memory", "timeline", "topology")
+         "rates", "cnps", "reordering", "links",
+         "requests", "served", "inference", "instances", "memory", "timeline", "topology")
 END_TO_END = "EndToEnd.csv"
 Reader = Callable[[pathlib.Path, Problems], "pd.DataFrame | None"]
 
@@ -279,6 +281,14 @@ class Run(Shown):
     def cnps(self) -> pd.DataFrame | None:
         """Congestion notifications that queue pairs got, counted up to each sample (cnp.txt)"""
         return self._monitor("cnp", read_cnps)
+
+    @functools.cached_property
+    def reordering(self) -> pd.DataFrame | None:
+        """Queue pairs with packets out of order, and how far these were ahead (reordering.csv)"""
+        if not self.has_whole_network:
+            return None
+        expected = self.packets and self.info.get("out_of_order_packets", 0) > 0
+        return self._file("reordering.csv", lambda path: read_reordering(path, self.problems), expected)
 
     @functools.cached_property
     def _end_to_end(self) -> tuple[pd.DataFrame | None, pd.DataFrame | None]:

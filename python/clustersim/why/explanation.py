@@ -99,13 +99,27 @@ def _follow(runner: Runner, directory: pathlib.Path, output: pathlib.Path) -> tu
     return repeated, known, paths.critical_path(known)
 
 
-def _packets(record: Mapping[str, Any], machine: Machine) -> list[str]:
+def _deepest(directory: pathlib.Path) -> str:
+    """@return the queue pair whose packets were farthest ahead, in parentheses; empty where no file says it"""
+    path = directory / "reordering.csv"
+    if not path.is_file():
+        return ""
+    with open(path, newline="", encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if (row.get("reorder_bytes") or "").isdigit()]
+    if not rows:
+        return ""
+    deepest = max(rows, key=lambda row: int(row["reorder_bytes"]))
+    return f" (GPU {deepest['src']} -> {deepest['dst']}, queue pair {deepest['qpn']}; {len(rows)} queue pairs)"
+
+
+def _packets(record: Mapping[str, Any], machine: Machine, directory: pathlib.Path) -> list[str]:
     """@return how packets fared that switches trimmed, that took several paths, or that links sent again"""
     said = []
     if record.get("trimmed_packets"):
         said.append(f"{record['trimmed_packets']} trimmed")
     if record.get("out_of_order_packets"):
-        said.append(f"{record['out_of_order_packets']} out of order, at most {record['reorder_bytes']} bytes ahead")
+        said.append(f"{record['out_of_order_packets']} out of order, at most {record['reorder_bytes']} bytes ahead"
+                    f"{_deepest(directory)}")
         even = spread([link.busy_share for link in machine.links
                        if machine.carrier_of_link(link.node, link.peer) == "fabric"])
         said += [f"spread over {100 * even:.0f}% of the fabric's links"] if even else []
@@ -261,5 +275,5 @@ def explain(given: argparse.Namespace) -> Explanation:
     _write_path(segments, machine, known, output)
     return Explanation(directory, output, total, segments, len(known.spans),
                        _shares(segments, total, lambda segment: _kind(segment, machine, known)),
-                       _shares(segments, total, _what), _links(machine) + _packets(runner.record, machine),
+                       _shares(segments, total, _what), _links(machine) + _packets(runner.record, machine, directory),
                        given.factor, bound, given.top, not given.no_confirm, runner, machine)

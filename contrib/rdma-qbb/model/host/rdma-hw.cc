@@ -171,6 +171,10 @@ RdmaHw::GetTypeId()
                             "A queue pair ends",
                             MakeTraceSourceAccessor(&RdmaHw::m_qpClose),
                             "ns3::RdmaHw::QpCallback")
+            .AddTraceSource("RxQpClose",
+                            "The receiving side of a queue pair ends",
+                            MakeTraceSourceAccessor(&RdmaHw::m_rxQpClose),
+                            "ns3::RdmaHw::RxQpCallback")
             .AddTraceSource("QpFailed",
                             "A queue pair gives up: its retries are used up",
                             MakeTraceSourceAccessor(&RdmaHw::m_qpFailed),

@@ -148,6 +148,12 @@ class RdmaHw : public Object, public QbbAddressee, public RdmaPlugIns, public Li
         return m_sender;
     }
 
+    /// @return the receiving half, with the connections to this host
+    const RdmaReceiver& GetReceiver() const
+    {
+        return m_receiver;
+    }
+
     /// @return counters up to now
     RdmaHwCounters GetCounters() const;
 
@@ -229,6 +235,8 @@ class RdmaHw : public Object, public QbbAddressee, public RdmaPlugIns, public Li
     /// Signature of "QpOpen", "QpNamed", "QpClose", "QpFailed", "CnpReceived", "NackReceived" and
     /// "Timeout".
     typedef void (*QpCallback)(const RdmaQueuePair& qp);
+    /// Signature of "RxQpClose".
+    typedef void (*RxQpCallback)(const RdmaRxQueuePair& rx);
     /// Signature of "RateChange" (bit/s) and "WindowChange" (bytes, UINT64_MAX for no window).
     typedef void (*ChangeCallback)(const RdmaQueuePair& qp, uint64_t before, uint64_t now);
 
@@ -303,6 +311,7 @@ class RdmaHw : public Object, public QbbAddressee, public RdmaPlugIns, public Li
     TracedCallback<const RdmaQueuePair&> m_qpOpen;
     TracedCallback<const RdmaQueuePair&> m_qpNamed;
     TracedCallback<const RdmaQueuePair&> m_qpClose;
+    TracedCallback<const RdmaRxQueuePair&> m_rxQpClose;
     TracedCallback<const RdmaQueuePair&> m_cnpReceived;
     TracedCallback<const RdmaQueuePair&> m_qpFailed;
     TracedCallback<const RdmaQueuePair&> m_nackReceived;

@@ -110,6 +110,7 @@ RdmaReceiver::Disconnect(uint32_t qpn)
     {
         m_hw.m_transport->OnReceiverClose(rx);
     }
+    m_hw.m_rxQpClose(rx);
     // The memory stays for the next connection.
     std::unique_ptr<RdmaMessageWire> messageWire = std::move(rx.messageWire);
     messageWire->Clear();
@@ -244,6 +245,8 @@ RdmaReceiver::OnUnexpected(uint16_t port,
     {
         ++m_hw.m_counters.outOfOrderFrames;
         m_hw.m_counters.reorderBytes = std::max(m_hw.m_counters.reorderBytes, end - before);
+        ++rx.outOfOrderFrames;
+        rx.reorderBytes = std::max(rx.reorderBytes, end - before);
         NS_LOG_INFO("host " << m_hw.m_hostIndex << " expected byte " << before << " and gets "
                             << *frame);
         if (rx.recovery && (frame->flags & QBB_FLAG_LAST))

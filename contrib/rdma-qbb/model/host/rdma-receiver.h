@@ -64,6 +64,19 @@ class RdmaReceiver
                                                 : Find(frame.qpn);
     }
 
+    /// Run f(receiving side) for each open connection.
+    template <typename Function>
+    void ForEachOpen(Function f) const
+    {
+        for (std::size_t index = 0; index < m_pairs.Size(); ++index)
+        {
+            if (m_pairs[index].messages)
+            {
+                f(m_pairs[index]);
+            }
+        }
+    }
+
     /// A data frame has come. It ends here, or becomes the answer.
     void OnData(uint16_t port, QbbFrame* frame, int64_t nowPs);
 

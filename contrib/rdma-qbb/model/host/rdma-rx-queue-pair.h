@@ -63,8 +63,9 @@ struct alignas(64) RdmaRxQueuePair
 
     // --- the rest
     std::unique_ptr<RdmaTransportState> transport; ///< owned by the transport
-    uint16_t nic{0};     ///< with a transport: NIC port that the last frame came by
-    RdmaHw* hw{nullptr}; ///< the host it is at
+    uint16_t nic{0};              ///< with a transport: NIC port that the last frame came by
+    uint32_t outOfOrderFrames{0}; ///< that came before one sent earlier
+    RdmaHw* hw{nullptr};          ///< the host it is at
     RdmaPeer peer;
     std::unique_ptr<RdmaMessageWire> messageWire; ///< stays for the next connection
     std::vector<uint64_t> laterEnds; ///< ends of messages with a last frame that came out of order
@@ -72,6 +73,7 @@ struct alignas(64) RdmaRxQueuePair
     int64_t nackPs{0};               ///< when it was sent
     int64_t cnpPs{INT64_MIN / 2};    ///< when the last CNP frame was sent
     uint64_t namedSeq{0};            ///< where the frame begins that a selective NACK names
+    uint64_t reorderBytes{0};        ///< farthest that one reached beyond the byte expected
 };
 
 } // namespace ns3

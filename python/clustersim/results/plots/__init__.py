@@ -60,4 +60,5 @@ KINDS = {
     "heat": Kind("queues", "queue_heat_map", False, "lengths of switch queues as a heat map"),
     "pfc": Kind("pauses", "pfc", False, "when which ports were paused"),
     "rates": Kind("pairs", "rates", False, "rates and congestion notifications of queue pairs"),
+    "reordering": Kind("pairs", "reordering", False, "how far packets of queue pairs came out of order"),
 }

@@ -123,3 +123,28 @@ def rates(run: "Run") -> "Figure":
     below.set_ylim(bottom=0)
     below.yaxis.set_major_locator(MaxNLocator(5, integer=True))
     return figure
+
+
+def reordering(run: "Run") -> "Figure":
+    """The depth of reordering of all queue pairs, and of the pairs of hosts with the deepest."""
+    style.need_packets(run)
+    pairs = run.reordering
+    if pairs is None or not len(pairs):
+        raise style.NothingToDraw(f"{run.name}: no packet came out of order (reordering.csv)")
+    by_hosts = pairs.groupby(["src", "dst"])["reorder_bytes"].max().sort_values(ascending=False, kind="stable")
+    deepest = by_hosts.head(style.MOST_ROWS)
+    height = style.rows_height(len(deepest))
+    figure, (above, axes) = style.new_figure(9.5, height + 1.8, rows=2, height_ratios=[1.6, height - 1])
+    depths = np.sort(pairs["reorder_bytes"].to_numpy()) / 1000
+    above.step(np.append(0, depths), np.arange(len(depths) + 1) / len(depths), where="post", **style.line(0))
+    above.set_ylim(0, 1.02)
+    above.set_ylabel("queue pairs")
+    above.set_title(f"Packets out of order: {style.shorten(run.name)}")
+    style.remark(above, f"{len(pairs)} queue pairs, {int(pairs['out_of_order_packets'].sum())} packets"
+                        + (f", the {len(deepest)} deepest below" if len(by_hosts) > len(deepest) else ""))
+    axes.barh(range(len(deepest)), deepest.to_numpy() / 1000, color=style.colour(0), height=0.7)
+    for each in (above, axes):
+        each.set_xlim(0, 1.02 * max(depths[-1], 1e-3))
+    axes.set_xlabel("farthest ahead of the byte expected (KB)")
+    style.name_rows(axes, [f"{run.nodes.name(src)} → {run.nodes.name(dst)}" for src, dst in deepest.index])
+    return figure
