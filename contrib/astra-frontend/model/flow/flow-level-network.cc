@@ -40,6 +40,7 @@ struct FlowLevelFabric::Operation
         uint32_t contribution{0};                          ///< number of that which holds its own
         bool joined{false};
         bool complete{false}; ///< it has all that it receives
+        bool isTold{false};   ///< and knows it
     };
 
     FlowLevelFabric* fabric{nullptr};
@@ -61,6 +62,7 @@ struct FlowLevelFabric::Operation
     uint32_t unfinished{0};    ///< members that have not been told
     TimePs lastFramePs{0};     ///< from the sending of a result's last frame to its arrival
     bool resultsCame{false};   ///< they have, up to the bytes contributed so far
+    bool isTelling{false};     ///< members that joined after that are told next
 
     bool Sends(uint32_t member) const
     {
@@ -819,7 +821,7 @@ FlowLevelFabric::IsFitToReduce(uint32_t link) const
 const FlowLevelFabric::Tree&
 FlowLevelFabric::FindTree(const MemberSet& set, std::span<const int> members, uint32_t stripe)
 {
-    const auto [it, isNew] = m_trees.try_emplace({set.number, stripe});
+    const auto [it, isNew] = m_trees.try_emplace(uint64_t{set.number} << 32 | stripe);
     if (isNew)
     {
         it->second = m_inNetwork->Plan({{members.begin(), members.end()}, stripe});
@@ -938,9 +940,16 @@ FlowLevelFabric::JoinMembers(Operation& operation)
             member.contribution = operation.contributions;
             m_members.push_back(index);
         }
-        else if (member.complete)
+        else if (member.complete && !operation.isTelling)
         {
-            m_loop.Schedule(0, [this, &operation, index] { FinishMember(operation, index); });
+            operation.isTelling = true;
+            m_loop.Schedule(
+                0,
+                [](void* arg) {
+                    auto* late = static_cast<Operation*>(arg);
+                    late->fabric->TellLateMembers(*late);
+                },
+                &operation);
         }
     }
     if (m_members.empty())
@@ -1201,6 +1210,16 @@ FlowLevelFabric::FinishReceivers(Operation& operation)
     FinishMembers(operation, [&operation](uint32_t index) { return operation.Receives(index); });
 }
 
+void
+FlowLevelFabric::TellLateMembers(Operation& operation)
+{
+    operation.isTelling = false;
+    FinishMembers(operation, [&operation](uint32_t index) {
+        const Operation::Member& member = operation.members[index];
+        return member.joined && member.complete && !member.isTold;
+    });
+}
+
 bool
 FlowLevelFabric::FinishMember(Operation& operation, uint32_t index)
 {
@@ -1210,6 +1229,7 @@ FlowLevelFabric::FinishMember(Operation& operation, uint32_t index)
     {
         return false; // it has not asked yet
     }
+    member.isTold = true;
     const MessageHandler handler = member.handler;
     void* arg = member.arg;
     const bool isLast = --operation.unfinished == 0;

@@ -23,10 +23,10 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace AstraSim
@@ -404,6 +404,8 @@ class FlowLevelFabric : public SharedNetwork
     template <typename Function>
     void FinishMembers(Operation& operation, Function f);
     void FinishReceivers(Operation& operation);
+    /// Members that joined after what they receive had come are told.
+    void TellLateMembers(Operation& operation);
     /// @return whether it is the last
     bool FinishMember(Operation& operation, uint32_t member);
 
@@ -419,9 +421,9 @@ class FlowLevelFabric : public SharedNetwork
     boost::unordered_flat_map<ConnectionKey, std::unique_ptr<Connection>, ConnectionKey::Hash>
         m_connections;
     MemberSets m_memberSets;
-    std::shared_ptr<ns3::InNetworkPlanner> m_inNetwork;    ///< also of networks like this one
-    std::map<std::pair<uint32_t, uint32_t>, Tree> m_trees; ///< by set and stripe
-    std::map<uint32_t, bool> m_supported;                  ///< by set
+    std::shared_ptr<ns3::InNetworkPlanner> m_inNetwork; ///< also of networks like this one
+    std::unordered_map<uint64_t, Tree> m_trees;         ///< by set and stripe
+    std::map<uint32_t, bool> m_supported;               ///< by set
     ns3::InNetworkQueue m_places;
     JoinedOperations<Operation*> m_operations;
     ObjectPool<Connection> m_ownConnections; ///< of streams

@@ -11,7 +11,6 @@
 #include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 namespace AstraSim
 {
@@ -69,7 +68,8 @@ struct FluidBundle
     TimePs duePs{0};     ///< when its first transfer gets somewhere
     TimePs armedPs{0};   ///< the earliest of its events
     uint32_t events{0};  ///< its events in the event loop
-    std::vector<FluidTransfer*> transfers; ///< heap, the one that gets somewhere first on top
+    /// Heap, the one that gets somewhere first on top.
+    boost::container::small_vector<FluidTransfer*, 2> transfers;
     FluidTransfers* engine{nullptr};
     FluidBundle* next{nullptr};
 };

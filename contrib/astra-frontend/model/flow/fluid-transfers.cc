@@ -330,7 +330,7 @@ FluidTransfers::Move(FluidTransfer& transfer, std::span<const MaxMinSolver::Use>
     {
         m_watch->Moved(transfer, uses, left);
     }
-    std::erase(bundle.transfers, &transfer);
+    bundle.transfers.erase(std::ranges::find(bundle.transfers, &transfer));
     std::make_heap(bundle.transfers.begin(), bundle.transfers.end(), LATER);
     Unqueue(bundle);
     MarkChanged(bundle, 0);

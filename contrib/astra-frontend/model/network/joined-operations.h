@@ -5,11 +5,12 @@
 #define JOINED_OPERATIONS_H
 
 #include <algorithm>
+#include <boost/container/small_vector.hpp>
+#include <boost/functional/hash.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
-#include <deque>
-#include <map>
 #include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -46,17 +47,27 @@ class MemberSets
     }
 
   private:
-    struct ByContent
+    struct Hash
+    {
+        using is_transparent = void;
+
+        std::size_t operator()(std::span<const int> members) const
+        {
+            return boost::hash_range(members.begin(), members.end());
+        }
+    };
+
+    struct Equal
     {
         using is_transparent = void;
 
         bool operator()(std::span<const int> a, std::span<const int> b) const
         {
-            return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end());
+            return std::ranges::equal(a, b);
         }
     };
 
-    std::map<std::vector<int>, MemberSet, ByContent> m_sets;
+    std::unordered_map<std::vector<int>, MemberSet, Hash, Equal> m_sets;
 };
 
 /**
@@ -79,19 +90,21 @@ class JoinedOperations
     template <typename Open>
     Operation Join(const MemberSet& set, int tag, uint32_t place, Open open)
     {
-        const auto it = m_queues.try_emplace({set.number, tag}).first;
+        const uint64_t key = uint64_t{set.number} << 32 | static_cast<uint32_t>(tag);
+        const auto it = m_queues.try_emplace(key).first;
         Queue& queue = it->second;
         queue.nextOf.resize(set.places.size());
-        const uint64_t position = queue.nextOf[place]++ - queue.first;
+        const uint32_t position = queue.nextOf[place]++ - queue.first;
         if (position == queue.operations.size())
         {
             queue.operations.push_back({open(), 0});
         }
         const Operation operation = queue.operations[position].first;
         ++queue.operations[position].second;
-        while (!queue.operations.empty() && queue.operations.front().second == set.places.size())
+        if (queue.operations.front().second == set.places.size())
         {
-            queue.operations.pop_front();
+            // All members have joined those before it, so it is one at a time.
+            queue.operations.erase(queue.operations.begin());
             ++queue.first;
         }
         if (queue.operations.empty())
@@ -102,16 +115,18 @@ class JoinedOperations
     }
 
   private:
-    /// Operations of one (set, tag), in order; each member joins them one after the other.
+    /// Operations of one (set, tag), in order; each member joins them one after the other. Numbers
+    /// start again from 0 when every member has joined as often as every other.
     struct Queue
     {
-        std::deque<std::pair<Operation, uint32_t>> operations; ///< with how many have joined
-        uint64_t first{0};                                     ///< how many older ones are gone
-        std::vector<uint64_t> nextOf;                          ///< per member: number of the
-                                                               ///< operation it joins next
+        /// With how many have joined.
+        boost::container::small_vector<std::pair<Operation, uint32_t>, 2> operations;
+        uint32_t first{0}; ///< how many older ones are gone
+        /// Per member: number of the operation it joins next.
+        boost::container::small_vector<uint32_t, 8> nextOf;
     };
 
-    std::map<std::pair<uint32_t, int>, Queue> m_queues;
+    boost::unordered_flat_map<uint64_t, Queue> m_queues; ///< by number of the set and tag
 };
 
 } // namespace AstraSim
