@@ -9,7 +9,9 @@
 #include "ns3/input-error.h"
 
 #include <algorithm>
+#include <boost/functional/hash.hpp>
 #include <cmath>
+#include <tuple>
 
 namespace AstraSim
 {
@@ -51,11 +53,81 @@ Countable(const Lane& lane)
     return lane;
 }
 
+// A field more or less does not compile.
+
+auto
+FieldsOf(const SlowStart& slow)
+{
+    const auto& [above, latency, occupies, psPerByte, again] = slow;
+    return std::tie(above, latency, occupies, psPerByte, again);
+}
+
+auto
+FieldsOf(const LaneTimes& times)
+{
+    const auto& [slots,
+                 latency,
+                 messageBytes,
+                 rateCapBps,
+                 withLatency,
+                 connections,
+                 passBytes,
+                 hiddenBytes,
+                 waitsEachPass,
+                 wholePasses,
+                 aloneAt,
+                 aloneSpeed,
+                 wireInflation,
+                 slowStarts,
+                 psPerAccess,
+                 takeSpeed,
+                 takeAccesses] = times;
+    return std::tuple(std::tie(slots,
+                               latency,
+                               messageBytes,
+                               rateCapBps,
+                               withLatency,
+                               connections,
+                               passBytes,
+                               hiddenBytes,
+                               waitsEachPass,
+                               wholePasses,
+                               aloneAt,
+                               aloneSpeed,
+                               wireInflation,
+                               psPerAccess,
+                               takeSpeed,
+                               takeAccesses),
+                      FieldsOf(slowStarts[0]),
+                      FieldsOf(slowStarts[1]),
+                      FieldsOf(slowStarts[2]));
+}
+
 } // namespace
+
+std::size_t
+LaneTimesSet::Hash::operator()(const LaneTimes& times) const
+{
+    std::size_t hash = 0; // of those in which lanes of one collective differ
+    boost::hash_combine(hash, times.slots);
+    boost::hash_combine(hash, times.latency);
+    boost::hash_combine(hash, times.rateCapBps);
+    boost::hash_combine(hash, times.passBytes);
+    boost::hash_combine(hash, times.hiddenBytes);
+    boost::hash_combine(hash, times.psPerAccess);
+    return hash;
+}
+
+bool
+LaneTimesSet::Equal::operator()(const LaneTimes& a, const LaneTimes& b) const
+{
+    return FieldsOf(a) == FieldsOf(b);
+}
 
 FlowExecution::FlowExecution(TimedGraph timed, const CommGroup& theGroup)
     : TimedGraph(std::move(timed)),
-      group(&theGroup)
+      group(&theGroup),
+      times(std::make_shared<LaneTimesSet>())
 {
     auto ranks = std::make_shared<MemberRanks>();
     for (const auto& members : graph->GetMemberSets())
@@ -104,7 +176,7 @@ FlowExecutor::FlowExecutor(FlowExecution execution,
         m_hasFar = m_hasFar || outbound.isFar;
         if (outbound.isUsed)
         {
-            outbound.times = gpu.GetTimes(rank, i, true, outbound.lane);
+            outbound.times = &m_execution.times->Keep(gpu.GetTimes(rank, i, true, outbound.lane));
             outbound.sources = graph.GetSources(rank, i);
         }
         m_left += outbound.lane.messages;
@@ -120,7 +192,7 @@ FlowExecutor::FlowExecutor(FlowExecution execution,
         m_hasFar = m_hasFar || inbound.isFar;
         if (inbound.lane.messages > 0)
         {
-            inbound.times = gpu.GetTimes(rank, i, false, inbound.lane);
+            inbound.times = &m_execution.times->Keep(gpu.GetTimes(rank, i, false, inbound.lane));
             inbound.peerLane = graph.GetPeerLane(rank, i);
         }
         if (m_holdsSlots && inbound.lane.messages)
@@ -204,13 +276,13 @@ FlowExecutor::Begin()
         if (lane.messages > 0)
         {
             outbound.window =
-                outbound.times.slots ? outbound.times.slots : m_execution.graph->GetSlots();
+                outbound.times->slots ? outbound.times->slots : m_execution.graph->GetSlots();
         }
         outbound.isBuffered = outbound.holdsSlots && !m_isPhysical &&
-                              outbound.times.slots > m_execution.graph->GetSlots();
+                              outbound.times->slots > m_execution.graph->GetSlots();
         if (outbound.isFar && outbound.holdsSlots)
         {
-            outbound.creditsToCome = CreditsOf(lane, outbound.times);
+            outbound.creditsToCome = CreditsOf(lane, *outbound.times);
             ExpectCredit(outbound);
         }
     }
@@ -230,7 +302,7 @@ void
 FlowExecutor::SendByTurns()
 {
     const auto takesTurns = [](const Outbound& outbound) {
-        const auto& starts = outbound.times.slowStarts;
+        const auto& starts = outbound.times->slowStarts;
         return outbound.sources.empty() &&
                std::ranges::any_of(starts, [](auto& start) { return start.occupies; });
     };
@@ -251,7 +323,7 @@ FlowExecutor::HasSlot(const Outbound& outbound) const
     // far receiver it waits for one nevertheless, so that all credits have come before the rank is
     // done.
     return !outbound.holdsSlots || (outbound.nextBytes == 0 && !outbound.isFar) ||
-           outbound.sent < outbound.taken + SlotsOf(outbound.times);
+           outbound.sent < outbound.taken + SlotsOf(*outbound.times);
 }
 
 inline bool
@@ -318,7 +390,7 @@ FlowExecutor::AdvanceOne(Outbound& outbound)
     {
         LeaveSlots(outbound);
     }
-    if (outbound.delaysCopy && outbound.times.psPerAccess > 0)
+    if (outbound.delaysCopy && outbound.times->psPerAccess > 0)
     {
         CopyArrived(m_inbound[outbound.index]);
     }
@@ -329,7 +401,7 @@ void
 FlowExecutor::Send(Outbound& outbound)
 {
     const Lane& lane = outbound.lane;
-    const LaneTimes& times = outbound.times;
+    const LaneTimes& times = *outbound.times;
     const uint64_t bytes = outbound.nextBytes;
     if (bytes == 0)
     {
@@ -387,7 +459,7 @@ void
 FlowExecutor::Post(Outbound& outbound, uint64_t message, uint64_t bytes, TimePs work)
 {
     const Lane& lane = outbound.lane;
-    const LaneTimes& times = outbound.times;
+    const LaneTimes& times = *outbound.times;
     if (outbound.latencyBytes != bytes || message == 0 || message == times.connections ||
         message == times.withLatency)
     {
@@ -437,7 +509,7 @@ FlowExecutor::Expect(Inbound& inbound)
     }
     if (joins)
     {
-        Join(lane, inbound.times, bytes, received, &inbound);
+        Join(lane, *inbound.times, bytes, received, &inbound);
         return;
     }
     Receive(inbound, inbound.received, bytes, received, &inbound);
@@ -780,7 +852,7 @@ FlowExecutor::LeaveSlots(Outbound& outbound)
     {
         // Data from another network link stays until it has been sent on: its sender would advance
         // here, and so on, from rank to rank around a ring.
-        if (m_inbound[source].times.slots == 1)
+        if (m_inbound[source].times->slots == 1)
         {
             FreeSlots(m_inbound[source]);
         }
@@ -850,7 +922,7 @@ FlowExecutor::SendCredits(const Inbound& inbound, uint32_t before)
 {
     MessageInfo info = m_info;
     info.isCredit = true;
-    const uint32_t last = std::min(inbound.told, CreditsOf(inbound.lane, inbound.times));
+    const uint32_t last = std::min(inbound.told, CreditsOf(inbound.lane, *inbound.times));
     for (uint32_t credit = before; credit < last; ++credit)
     {
         m_network.Send({.dst = m_execution.group->ranks[inbound.lane.peer],
@@ -899,8 +971,8 @@ TimePs
 FlowExecutor::OccupyBlock(Outbound& outbound, uint64_t bytes, uint32_t accesses)
 {
     const TimePs now = m_network.Now();
-    const uint64_t hidden = std::min<uint64_t>(bytes, outbound.times.hiddenBytes);
-    const TimePs work = ns3::TruncateToPs(outbound.times.psPerAccess *
+    const uint64_t hidden = std::min<uint64_t>(bytes, outbound.times->hiddenBytes);
+    const TimePs work = ns3::TruncateToPs(outbound.times->psPerAccess *
                                           static_cast<double>(bytes - hidden) * accesses);
     outbound.blockFree = ns3::AddPs(std::max(now, outbound.blockFree), work);
     return outbound.blockFree - now;
@@ -930,8 +1002,8 @@ FlowExecutor::StartOf(const LaneTimes& times, uint64_t bytes, uint64_t message) 
 void
 FlowExecutor::Copy(Outbound& outbound, uint64_t bytes, MessageHandler handler)
 {
-    const CopyTime copy = m_isPhysical ? CopyTime{} : CopyTimeOf(outbound.times, bytes, 1);
-    const double speed = outbound.times.SpeedOf(outbound.sent - 1, outbound.lane.messages);
+    const CopyTime copy = m_isPhysical ? CopyTime{} : CopyTimeOf(*outbound.times, bytes, 1);
+    const double speed = outbound.times->SpeedOf(outbound.sent - 1, outbound.lane.messages);
     const TimePs duration =
         speed == 1 ? copy.duration : ns3::TruncateToPs(static_cast<double>(copy.duration) / speed);
     m_network.Schedule(ns3::AddPs(copy.latency, duration), handler, &outbound);
@@ -944,23 +1016,23 @@ FlowExecutor::CopyArrived(Inbound& inbound)
     // A block that serves the network goes on when it has written a slot; others wait until the
     // message has arrived.
     own.delaysCopy =
-        (own.times.psPerAccess > 0 ? own.sent : own.completed) < inbound.nextOwnCopy.value_or(0);
+        (own.times->psPerAccess > 0 ? own.sent : own.completed) < inbound.nextOwnCopy.value_or(0);
     if (own.delaysCopy)
     {
         return;
     }
     const uint64_t bytes = inbound.nextBytes;
     TimePs duration = 0;
-    if (bytes && !m_isPhysical && inbound.times.psPerAccess > 0)
+    if (bytes && !m_isPhysical && inbound.times->psPerAccess > 0)
     {
-        duration = OccupyBlock(own, bytes, inbound.times.takeAccesses);
+        duration = OccupyBlock(own, bytes, inbound.times->takeAccesses);
     }
     else if (bytes && !m_isPhysical)
     {
         const CopyTime copy =
-            CopyTimeOf(inbound.times, bytes, m_execution.wireInflation, inbound.received);
+            CopyTimeOf(*inbound.times, bytes, m_execution.wireInflation, inbound.received);
         const TimePs wait = std::max<TimePs>(0, own.blockFree - m_network.Now());
-        duration = wait + copy.latency + copy.duration / inbound.times.takeSpeed;
+        duration = wait + copy.latency + copy.duration / inbound.times->takeSpeed;
     }
     m_network.Schedule(
         duration,

@@ -13,11 +13,42 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <unordered_set>
 #include <vector>
 
 namespace AstraSim
 {
+
+/// Times of lanes, each kept once, as those of most lanes are the same. Threads may share it.
+class LaneTimesSet
+{
+  public:
+    /// Those of a lane without messages.
+    static constexpr LaneTimes NO_TIMES{};
+
+    /// @return @p times, at an address that stays
+    const LaneTimes& Keep(const LaneTimes& times)
+    {
+        const std::scoped_lock lock(m_mutex);
+        return *m_kept.insert(times).first;
+    }
+
+  private:
+    struct Hash
+    {
+        std::size_t operator()(const LaneTimes& times) const;
+    };
+
+    struct Equal
+    {
+        bool operator()(const LaneTimes& a, const LaneTimes& b) const;
+    };
+
+    std::mutex m_mutex;
+    std::unordered_set<LaneTimes, Hash, Equal> m_kept;
+};
 
 /// A collective to carry out, shared by all ranks' executors of one instance.
 struct FlowExecution : TimedGraph
@@ -31,8 +62,9 @@ struct FlowExecution : TimedGraph
 
     const CommGroup* group{nullptr};
     std::shared_ptr<const MemberRanks> memberRanks;
-    TimePs startLatency{0};  ///< once, before the first flow
-    double wireInflation{1}; ///< protocol overhead on the wire
+    std::shared_ptr<LaneTimesSet> times; ///< of all ranks' lanes
+    TimePs startLatency{0};              ///< once, before the first flow
+    double wireInflation{1};             ///< protocol overhead on the wire
     /// Payload of a packet: one can leave when a GPU has written all of it; 0: bytes leave one by
     /// one.
     uint64_t packetBytes{0};
@@ -117,7 +149,7 @@ class FlowExecutor : public RankCollective
         uint32_t written{0};            ///< messages that PostWritten() has handed to the CPU
         TimePs blockFree{0};            ///< when the channel's block has finished its work
         Lane lane;
-        LaneTimes times;
+        const LaneTimes* times{&LaneTimesSet::NO_TIMES};
     };
 
     struct alignas(64) Inbound
@@ -138,7 +170,7 @@ class FlowExecutor : public RankCollective
         MessageStream* stream{nullptr}; ///< MessageInfo::stream of its messages
         uint32_t peerLane{0};           ///< FlowGraph::GetPeerLane()
         Lane lane;
-        LaneTimes times;
+        const LaneTimes* times{&LaneTimesSet::NO_TIMES};
     };
 
     /// @return whether a lane's other end is at a rank that is not near
