@@ -71,7 +71,7 @@ def test_without_contention_the_simulated_step_is_the_estimated_one(case, topolo
              fast_forward=True, progress="never")
     simulated, _ = search.read_summary(tmp_path / "run/EndToEnd.csv")
     expected = estimate.estimate(iteration, MACHINE, framework).total_ns
-    assert simulated * overlapped.waiting_for_the_slowest(iteration) == pytest.approx(expected, rel=0.045)
+    assert simulated * overlapped.waiting_for_the_slowest(iteration) == pytest.approx(expected, rel=0.05)
 
 
 @pytest.mark.parametrize("case", CASES)

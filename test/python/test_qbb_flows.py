@@ -229,7 +229,7 @@ def test_a_deadlock_of_credits_ends_the_run_and_its_circle_is_named(tmp_path, lo
     assert json.loads((tmp_path / "out/run.json").read_text())["status"] == "stuck"
 
 
-def leaf_spine(error):
+def lossy_leaf_spine(error):
     """@return hosts 0 to 3 at leaves 4 and 5, spine 6; every link loses frames"""
     pairs = ((0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (5, 6))
     return "7 3 6\n4 5 6\n" + "".join(f"{a} {b} 100Gbps 1us {error}\n" for a, b in pairs)
@@ -249,7 +249,7 @@ TO_HOST_3 = "3\n" + "".join(f"{host} 3 3 100 2000000 0\n" for host in range(3))
     ("LINK_RETRY_AT 1 hosts\nLINK_RETRY_AT 0 hosts\nLINK_RETRY_AT 1 6-5\n", {(5, 6)}),
 ])
 def test_link_retry_of_some_links(tmp_path, keys, retried):
-    result = run(tmp_path, topology=leaf_spine(0.01), flows=TO_HOST_3, conf=CONF + keys)
+    result = run(tmp_path, topology=lossy_leaf_spine(0.01), flows=TO_HOST_3, conf=CONF + keys)
     assert result.returncode == 0, result.stderr
     counters = links(tmp_path)
     for ends, row in counters.items():
@@ -260,20 +260,20 @@ def test_link_retry_of_some_links(tmp_path, keys, retried):
 
 def test_credits_of_some_links_stand_beside_pauses_of_others(tmp_path):
     conf = "CC_MODE 0\nHAS_WIN 0\nBUFFER_SIZE 1000000\nLINK_CREDITS_AT 60000 switches\n"
-    result = run(tmp_path, topology=leaf_spine(0), flows=TO_HOST_3, conf=conf)
+    result = run(tmp_path, topology=lossy_leaf_spine(0), flows=TO_HOST_3, conf=conf)
     assert result.returncode == 0 and not result.stderr, result.stderr
     record = json.loads((tmp_path / "out/run.json").read_text())
     assert record["drops"] == record["lossless_drops"] == 0 and record["pauses"] > 0
     paused = [line.split(",") for line in (tmp_path / "out/pauses.csv").read_text().splitlines()[1:]]
     assert paused and {int(row[0]) for row in paused} <= {0, 1, 2, 3}, "leaves and the spine wait for credit"
-    alone = run(tmp_path, topology=leaf_spine(0), flows=TO_HOST_3, conf=conf.replace("60000", "0"))
+    alone = run(tmp_path, topology=lossy_leaf_spine(0), flows=TO_HOST_3, conf=conf.replace("60000", "0"))
     assert alone.returncode == 0
     paused = [line.split(",") for line in (tmp_path / "out/pauses.csv").read_text().splitlines()[1:]]
     assert any(int(row[0]) == 6 for row in paused), "without credits, the spine is paused"
 
 
 def test_a_link_that_the_network_lacks_has_no_retry(tmp_path):
-    result = run(tmp_path, topology=leaf_spine(0), flows=TO_HOST_3, conf=CONF + "LINK_RETRY_AT 1 0-1\n")
+    result = run(tmp_path, topology=lossy_leaf_spine(0), flows=TO_HOST_3, conf=CONF + "LINK_RETRY_AT 1 0-1\n")
     assert result.returncode == 2
     assert "LINK_RETRY_AT names 0-1, which no network link of " in result.stderr
     assert "; expected hosts, switches, or the two ends of a link but NVLinks" in result.stderr
@@ -456,9 +456,9 @@ def test_changes_of_links_count_from_2_s_in_hpccs_files(tmp_path):
 
 
 def test_one_run_names_all_keys_that_are_unknown(tmp_path):
-    result = run(tmp_path, conf=CONF + "LOAD 50\nCONN_MON_FILE x\n")
+    result = run(tmp_path, conf=CONF + "LOADS 50\nCONN_FILE x\n")
     assert result.returncode == 2
-    assert result.stderr == "run.conf:6: unknown key LOAD and 1 more: CONN_MON_FILE (line 7); expected a known key\n"
+    assert result.stderr == "run.conf:6: unknown key LOADS and 1 more: CONN_FILE (line 7); expected a known key\n"
 
 
 def test_the_shipped_configuration_marks_at_200_gbps_as_simais_does(tmp_path):
