@@ -425,10 +425,14 @@ def test_check_in_tree_configures_a_fresh_tree(tmp_path):
         (tmp_path / name).write_text(f"#!/bin/sh\necho {name} \"$1\" >> {tmp_path}/called\n")
         (tmp_path / name).chmod(0o755)
     (tmp_path / "contrib").mkdir()
-    result = subprocess.run([ROOT / "scripts/maintain/check-in-tree.sh", tmp_path], capture_output=True, text=True)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/cmake").write_text(f"#!/bin/sh\necho cmake \"$@\" >> {tmp_path}/called\n")
+    (tmp_path / "bin/cmake").chmod(0o755)
+    result = subprocess.run([ROOT / "scripts/maintain/check-in-tree.sh", tmp_path, "-j", "7"], capture_output=True,
+                            text=True, env={**os.environ, "PATH": f"{tmp_path}/bin:{os.environ['PATH']}"})
     assert result.returncode == 0, result.stderr
     called = (tmp_path / "called").read_text().splitlines()
-    assert called[:2] == ["ns3 configure", "ns3 build"]
+    assert called[:2] == ["ns3 configure", "cmake --build cmake-cache -j 7"]
     assert len(called) > 10 and set(called[2:]) == {"test.py --no-build"}
     assert "suites passed" in result.stdout
 
