@@ -69,7 +69,7 @@ WORDS = {"dtype": "fp8", "engine": "SGLang",
 # They name inputs or outputs, or the subject of the test is another one.
 APART = {"help", "list_models", "output_dir", "output", "name", "model_name", "model_size", "config", "measured",
          "trace", "topology",
-         "preset", "check",
+         "preset", "check", "aisimulate",
          "describe", "draw", "astra_network", "prices", "gpu_table", "against", "bin", "world_size"}
 # They say what is so already: the plan fits and is sharded, the model is gated, the vocabulary divides, the mode is
 # named.

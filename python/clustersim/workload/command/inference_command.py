@@ -10,12 +10,13 @@ from clustersim.errors import InputError
 from clustersim.whole_file import write_text
 from clustersim.workload.flags import exchange_flags, kernel_flags, model_flags
 from clustersim.workload.flags.parser import Parser, checked_name
+from clustersim.workload.inference import aisimulate
 from clustersim.workload.inference.flags import (
     COUNTS, POOL, RANDOM, REQUESTS, SCALING, SERVING, SPECULATION, TIERS, check, draw_as_benchmarks, values_of)
 from clustersim.workload.kernels import gpus
 from clustersim.workload.plan import precision
 from clustersim.workload.result.written import Workload, write_facts
-from clustersim.workload.serve import engine, layout, placement, quantization, scaling, tiers
+from clustersim.workload.serve import engine, layout, lora, placement, quantization, scaling, tiers
 from clustersim.workload.serve.instance import DTYPES, Instance
 from clustersim.workload.serve.times import Timed, beside_kernels, with_reaches
 
@@ -50,6 +51,9 @@ def make_parser() -> "Parser":
     parser.add_argument("--workload_type", choices=["inference"], help=argparse.SUPPRESS)
     model_flags.add_model_flags(parser)
     group = parser.add_argument_group("instances")
+    group.add_argument("--aisimulate", metavar="FILE",
+                       help="a prediction of AISimulate (aisimulate predict --config FILE): its model, GPUs, engine, "
+                       "instances and requests. Flags win over it")
     group.add_argument("--world_size", "--gpus", type=int, metavar="N",
                        help="GPUs of instances that both prefill and decode")
     layout.add_flags(group)
@@ -85,6 +89,7 @@ def make_parser() -> "Parser":
         for key, flag in keys.items():
             several: dict[str, Any] = {"nargs": "+"} if flag.repeats else {}
             group.add_argument(*_spellings(key), metavar="V", help=flag.text, **several)
+    lora.add_flags(parser.add_argument_group("adapters"))
     group = parser.add_argument_group("output")
     group.add_argument("--output_dir", "--output-dir", "-o", default="results/workload", metavar="DIR",
                        help="directory for the files (default: results/workload)")
@@ -112,7 +117,8 @@ def find_pools(given: argparse.Namespace, model: "Model") -> "list[tuple[str, In
                  0, 0, False, given.operator_dtype,
                  {name: kind for name, kind in gpus.PRECISIONS.items() if kind in DTYPES})),
              "lengths": _lengths(given),
-             "quantization": quantization.find(given.quantization, kernel_flags.dtype_of(given), model)}
+             "quantization": quantization.find(given.quantization, kernel_flags.dtype_of(given), model),
+             "adapters": lora.find(given, model)}
     by_layer = placement.of_layers(given.moe_imbalance, model)
     loads = () if by_layer else exchange_flags.loads_of(given, model)
 
@@ -268,6 +274,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """@return the flags @raise InputError one of them is wrong"""
     parser = make_parser()
     given = parser.parse_args(arguments)
+    if given.aisimulate is not None:
+        given = parser.parse_args([*aisimulate.flags(given.aisimulate), *arguments])
     given.parser = parser
     return given
 
@@ -312,7 +320,9 @@ def _write(given: argparse.Namespace) -> Workload:
              "pools": [{"role": role, "gpu_type": own.get(role, gpu).name, "gpus": pool.gpus, "tp": pool.tp,
                         "pp": pool.pp, "dp": pool.replicas, "ep": pool.ep, "blocks": count,
                         "cache_bytes_per_token_and_rank": pool.kept.of_fullest(pool),
-                        "state_bytes_per_sequence_and_rank": pool.kept.of_fullest(pool, "states")}
+                        "state_bytes_per_sequence_and_rank": pool.kept.of_fullest(pool, "states"),
+                        "adapter_bytes_per_rank": max(pool.weights_of_stage(stage, only_adapters=True)
+                                                      for stage in range(pool.pp))}
                        for (role, pool), count in zip(pools, blocks)]}
     write_facts(facts, directory / f"{name}.json")
     return Workload(path, [path], facts, [model.headline(), *_pool_lines(pools, blocks, gpu, own), f"written: {path}"])

@@ -194,15 +194,17 @@ def with_adapters(plan: "Parallelism", every: Iterable[Operator]) -> tuple[Opera
     """@return the operators, each that has an adapter followed by the adapter's two"""
     if not plan.adapters:
         return tuple(every)
-    targets, rank = plan.adapters.operators, plan.adapters.rank
+    targets, rank, slots = plan.adapters.operators, plan.adapters.rank, max(plan.adapters.slots, 1)
     found: list[Operator] = []
     for operator in every:
         found.append(operator)
         if operator.name in targets:
             m, n, k, count = operator.shape
+            width = plan.adapters.width(operator.name)
             # Both products read one input, which the frozen one keeps.
-            found += [matmul(operator.name + adapters.INWARD, m, rank, k, count, kept=0, is_local=operator.is_local),
-                      matmul(operator.name + adapters.OUTWARD, m, n, rank, count, is_local=operator.is_local)]
+            thin = (matmul(operator.name + adapters.INWARD, m, width, k, count, kept=0, is_local=operator.is_local),
+                    matmul(operator.name + adapters.OUTWARD, m, n, rank, count, is_local=operator.is_local))
+            found += [dataclasses.replace(each, parameters=slots * each.parameters) for each in thin]
     return tuple(found)
 
 

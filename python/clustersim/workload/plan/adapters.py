@@ -16,19 +16,33 @@ TARGETS = {
     "linear_fc1": ("mlp_up", "shared_up"), "linear_fc2": ("mlp_down", "shared_down"),
 }
 OTHER_NAMES = {"q_proj": "linear_qkv", "k_proj": "linear_qkv", "v_proj": "linear_qkv", "o_proj": "linear_proj",
-               "gate_proj": "linear_fc1", "up_proj": "linear_fc1", "down_proj": "linear_fc2"}
+               "gate_proj": "linear_fc1", "up_proj": "linear_fc1", "down_proj": "linear_fc2",
+               "qkv_proj": "linear_qkv", "gate_up_proj": "linear_fc1"}
 INWARD, OUTWARD = "+in", "+out"
 
 
 @dataclasses.dataclass(frozen=True)
 class Adapters:
+    """`slots` is the number of adapters that a server keeps, 0 in training, which has one. `joined` are operators in
+    which servers join products with an adapter each, and their number: the first thin product is as many times as wide.
+    """
     rank: int
     targets: Tuple[str, ...] = ("linear_qkv", "linear_proj")
+    slots: int = 0
+    joined: Tuple[Tuple[str, int], ...] = ()
 
     @property
     def operators(self) -> set[str]:
         """@return names of the operators that have an adapter"""
         return {name for target in self.targets for name in TARGETS[target]}
+
+    def width(self, name: str) -> int:
+        """@return columns of the first thin product beside an operator"""
+        return self.rank * dict(self.joined).get(name, 1)
+
+    def in_batch(self, tokens: float) -> float:
+        """@return how many of a server's adapters as many tokens have on average, each of which has any of them"""
+        return self.slots * (1 - (1 - 1 / self.slots) ** tokens)
 
 
 def make(rank: int, names: Iterable[str]) -> Adapters:
@@ -43,14 +57,26 @@ def make(rank: int, names: Iterable[str]) -> Adapters:
     return Adapters(rank, known) if known else Adapters(rank)
 
 
+def served(rank: int, names: Iterable[str], slots: int, gated: bool) -> Adapters:
+    """@return adapters of a server @param names of targets, all of them without one @param gated whether an MLP's first
+    product joins two"""
+    joined = (("qkv", 3), *((name, 2) for name in TARGETS["linear_fc1"] if gated))
+    return dataclasses.replace(make(rank, tuple(names) or tuple(TARGETS)), slots=slots, joined=joined)
+
+
 def base(name: str) -> str:
     """@return the operator that an adapter is beside, or the operator itself"""
     return name.split("+")[0]
 
 
+def is_thin(name: str) -> bool:
+    """@return whether an operator is a product of an adapter"""
+    return "+" in name
+
+
 def is_trained(plan: "Parallelism", operator: "Weighted") -> bool:
     """@return whether an operator's weights are trained: with adapters, theirs alone"""
-    return not plan.adapters or "+" in operator.name
+    return not plan.adapters or is_thin(operator.name)
 
 
 def trained(plan: "Parallelism", operators: "Iterable[Weighted]") -> int:

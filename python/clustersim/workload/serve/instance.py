@@ -19,6 +19,7 @@ from clustersim.workload.model.mixer import Serving
 from clustersim.workload.model.operators import ALWAYS_BFLOAT16, ELEMENT
 from clustersim.workload.model.reach import Reach
 from clustersim.workload.model.transformer import Model
+from clustersim.workload.plan.adapters import INWARD, Adapters, base, is_thin
 from clustersim.workload.plan.exchange import Exchange, distinct
 from clustersim.workload.plan.parallel import Parallelism
 from clustersim.workload.plan.precision import Precise
@@ -56,6 +57,7 @@ class Row:
         operators.Operator
     ] = None  # updates a state by one token; figures are then the bytes of a sequence's state
     weight: float = 0.0  # bytes of a weight with fewer bits than the other factor; 0: as many
+    thin: Optional[Tuple[operators.Operator, Adapters]] = None  # of adapters: each of a batch has weights of its own
 
     def text(self) -> str:
         figures = " ".join(f"{figure:.12g}" for figure in self.figures)
@@ -79,7 +81,7 @@ class Instance:
     prompt and of the output, if all requests have the same. `quantization` is the type of weights alone.
 
     `redundant` is the number of experts' copies that EPLB places; without it (None) experts lie in order. `layer_loads`
-    has the loads of the experts of each layer, where layers differ.
+    has the loads of the experts of each layer, where layers differ. `adapters` are those that requests may choose.
     """
     model: Model
     gpus: int
@@ -95,6 +97,7 @@ class Instance:
     quantization: Optional[Quantization] = None
     redundant: Optional[int] = None
     layer_loads: Tuple[placement.Loads, ...] = ()
+    adapters: Optional[Adapters] = None
 
     def __post_init__(self) -> None:
         model, per_instance = self.model, self.tp * self.pp * self.replicas
@@ -175,7 +178,8 @@ class Instance:
     def one_token(self) -> "Parallelism":
         """The parallelism of a step of one token, from which figures per token follow."""
         return Parallelism(world_size=self.tp * self.pp * self.replicas, tp=self.tp, pp=self.pp, ep=self.ep,
-                           etp=self.expert_parts, redundant_experts=self.redundant or 0, sequence=1)
+                           etp=self.expert_parts, redundant_experts=self.redundant or 0, sequence=1,
+                           adapters=self.adapters)
 
     def stages(self) -> list[slice]:
         """@return the layers of each pipeline stage, as slices of all"""
@@ -224,6 +228,9 @@ class Instance:
         """An operator of one token as a row."""
         if operator.kind == "memory":
             return Row(operator.name, layers, "memory", (operator.bytes,))
+        if self.adapters and is_thin(operator.name):
+            step = "shrink" if operator.name.endswith(INWARD) else "expand"
+            return Row(f"{base(operator.name)}_lora_{step}", layers, "memory", (0,), thin=(operator, self.adapters))
         _, n, k, count = operator.shape
         return Row(operator.name, layers, f"matmul{self._suffix(operator)}", (n, k, count),
                    weight=self._few_bits(operator))
@@ -232,7 +239,7 @@ class Instance:
         """@return rows of the operators that mix the tokens of a layer: attention, or a state"""
         for part, some in operators.mixer_parts(self.model, self.one_token, kind):
             rows = [self._mixing(operator, part, kind) if operator.kind in ("attention", "fused")
-                    else self._row(operator) for operator in some]
+                    else self._row(operator) for operator in operators.with_adapters(self.one_token, some)]
             yield from self._squares_added(_latents_together(rows))
 
     def _squares_added(self, rows: "Sequence[Row]") -> "Iterator[Row]":
@@ -257,7 +264,7 @@ class Instance:
 
     def dtype_of(self, operator: "Operator") -> str:
         """@return the type of the operator's weights"""
-        if operator.kind != "matmul" or operator.name in ALWAYS_BFLOAT16:
+        if operator.kind != "matmul" or operator.name in ALWAYS_BFLOAT16 or is_thin(operator.name):
             return "bfloat16"
         return self.precise.of_operator(operator.name) or self.dtype
 
@@ -272,7 +279,7 @@ class Instance:
     def _few_bits(self, operator: "Operator") -> float:
         """@return bytes of a weight if weights are quantized and the product computes with bfloat16; otherwise 0"""
         kind = self.quantization
-        if not kind or operator.kind != "matmul" or operator.name in ALWAYS_BFLOAT16:
+        if not kind or operator.kind != "matmul" or operator.name in ALWAYS_BFLOAT16 or is_thin(operator.name):
             return 0.0
         return kind.weight_bytes if memory.is_expert(operator) or not kind.experts_only else 0.0
 
@@ -317,7 +324,8 @@ class Instance:
             return rows
         rows += self._streams("feed_streams")
         if not kind.experts:
-            rows += [self._row(operator) for operator in operators.dense_mlp(model, plan)]
+            rows += [self._row(operator)
+                     for operator in operators.with_adapters(plan, operators.dense_mlp(model, plan))]
         else:
             rows += self._experts()
         if rows[-1].collective == "NONE":
@@ -377,10 +385,11 @@ class Instance:
 
     # -- memory
 
-    def weights_of_stage(self, stage: int) -> float:
+    def weights_of_stage(self, stage: int, only_adapters: bool = False) -> float:
         """@return bytes of the weights of a rank of a pipeline stage"""
         layers, ends = memory.stage_operators(self.model, self.one_token, stage)
-        return sum(self.weight_bytes(operator) for operator in [*(o for layer in layers for o in layer), *ends])
+        return sum(self.weight_bytes(operator) for operator in [*(o for layer in layers for o in layer), *ends]
+                   if not only_adapters or is_thin(operator.name))
 
     def blocks(self, gpu: "Gpu", utilization: float, block_size: int, batch_tokens: int, sequences: int) -> int:
         """@return blocks of the cache on the GPU with the least room, as vLLM counts them @raise InputError: none"""

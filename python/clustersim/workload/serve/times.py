@@ -15,7 +15,7 @@ from clustersim.workload.inference.flags import MOST_TOKENS
 from clustersim.workload.kernels import experts, fused, serving, weight_only
 from clustersim.workload.kernels.products import SHORTEST_NS
 from clustersim.workload.model.reach import WHOLE
-from clustersim.workload.serve import placement
+from clustersim.workload.serve import lora, placement
 from clustersim.workload.serve.instance import Row
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ def with_reaches(rows: "Sequence[Row]", gpu: "Gpu", most: int, sequences: int, v
     for weights with few bits, and the figures of scans @param verified new tokens of a decoding sequence, with drafts
     """
     return [_scanned(row, row.scan, gpu, verified) if row.scan else
+            dataclasses.replace(row, times=(_line(["tokens"], lora.times(gpu, *row.thin, points(most))),))
+            if row.thin else
             dataclasses.replace(row, times=tuple(_reached(row, row.reach, gpu, most, sequences,
                                                           verified))) if row.reach else
             dataclasses.replace(row, times=(_with_few_bits(row, gpu, most),)) if row.weight else row
@@ -157,7 +159,7 @@ class Timed:
     def _timed(self, row: "Row") -> "Row":
         if row.name in WITHIN_EXPERTS:
             return dataclasses.replace(row, figures=(0,) * len(row.figures))
-        if row.scan or row.reach and row.reach.kernel:
+        if row.scan or row.thin or row.reach and row.reach.kernel:
             return with_reaches([row], self.gpu, self.most, self.sequences, self.verified)[0]
         kind = row.kind.split("_")[0]
         if kind == "attention":
