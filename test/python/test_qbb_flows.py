@@ -456,9 +456,9 @@ def test_changes_of_links_count_from_2_s_in_hpccs_files(tmp_path):
 
 
 def test_one_run_names_all_keys_that_are_unknown(tmp_path):
-    result = run(tmp_path, conf=CONF + "LOADS 50\nCONN_FILE x\n")
+    result = run(tmp_path, conf=CONF + "XYZZY 50\nCONN_FILE x\n")
     assert result.returncode == 2
-    assert result.stderr == "run.conf:6: unknown key LOADS and 1 more: CONN_FILE (line 7); expected a known key\n"
+    assert result.stderr == "run.conf:6: unknown key XYZZY and 1 more: CONN_FILE (line 7); expected a known key\n"
 
 
 def test_the_shipped_configuration_marks_at_200_gbps_as_simais_does(tmp_path):
