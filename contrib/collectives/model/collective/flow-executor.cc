@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <boost/functional/hash.hpp>
 #include <cmath>
-#include <tuple>
 
 namespace AstraSim
 {
@@ -53,56 +52,6 @@ Countable(const Lane& lane)
     return lane;
 }
 
-// A field more or less does not compile.
-
-auto
-FieldsOf(const SlowStart& slow)
-{
-    const auto& [above, latency, occupies, psPerByte, again] = slow;
-    return std::tie(above, latency, occupies, psPerByte, again);
-}
-
-auto
-FieldsOf(const LaneTimes& times)
-{
-    const auto& [slots,
-                 latency,
-                 messageBytes,
-                 rateCapBps,
-                 withLatency,
-                 connections,
-                 passBytes,
-                 hiddenBytes,
-                 waitsEachPass,
-                 wholePasses,
-                 aloneAt,
-                 aloneSpeed,
-                 wireInflation,
-                 slowStarts,
-                 psPerAccess,
-                 takeSpeed,
-                 takeAccesses] = times;
-    return std::tuple(std::tie(slots,
-                               latency,
-                               messageBytes,
-                               rateCapBps,
-                               withLatency,
-                               connections,
-                               passBytes,
-                               hiddenBytes,
-                               waitsEachPass,
-                               wholePasses,
-                               aloneAt,
-                               aloneSpeed,
-                               wireInflation,
-                               psPerAccess,
-                               takeSpeed,
-                               takeAccesses),
-                      FieldsOf(slowStarts[0]),
-                      FieldsOf(slowStarts[1]),
-                      FieldsOf(slowStarts[2]));
-}
-
 } // namespace
 
 std::size_t
@@ -116,12 +65,6 @@ LaneTimesSet::Hash::operator()(const LaneTimes& times) const
     boost::hash_combine(hash, times.hiddenBytes);
     boost::hash_combine(hash, times.psPerAccess);
     return hash;
-}
-
-bool
-LaneTimesSet::Equal::operator()(const LaneTimes& a, const LaneTimes& b) const
-{
-    return FieldsOf(a) == FieldsOf(b);
 }
 
 FlowExecution::FlowExecution(TimedGraph timed, const CommGroup& theGroup)

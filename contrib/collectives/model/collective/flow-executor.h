@@ -41,13 +41,8 @@ class LaneTimesSet
         std::size_t operator()(const LaneTimes& times) const;
     };
 
-    struct Equal
-    {
-        bool operator()(const LaneTimes& a, const LaneTimes& b) const;
-    };
-
     std::mutex m_mutex;
-    std::unordered_set<LaneTimes, Hash, Equal> m_kept;
+    std::unordered_set<LaneTimes, Hash> m_kept;
 };
 
 /// A collective to carry out, shared by all ranks' executors of one instance.

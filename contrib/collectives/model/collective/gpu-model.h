@@ -42,6 +42,8 @@ struct SlowStart
     {
         return latency > 0 || psPerByte > 0;
     }
+
+    bool operator==(const SlowStart&) const = default;
 };
 
 /// Slow starts of a network, by rising size of messages.
@@ -101,6 +103,8 @@ struct LaneTimes
                              (aloneAt == AloneAt::Last && message + 1 == messages);
         return isAlone ? aloneSpeed : 1;
     }
+
+    bool operator==(const LaneTimes&) const = default;
 };
 
 /// Times of a GPU to move a message.
