@@ -115,6 +115,7 @@ def collnet(tmp_path, network, *keys, algorithm="CollNetDirect", flags=()):
                  *flags, env={"NCCL_COLLNET_ENABLE": "1", "NCCL_ALGO": algorithm}, out=out)
     assert result.returncode == 0, result.stderr
     record = json.loads((tmp_path / out / "run.json").read_text())
+    assert not [warning for warning in record["warnings"] if "has no effect" in warning]
     return record, [row["algorithm"] for row in collectives(tmp_path, out)], sent_bytes(tmp_path, out)
 
 

@@ -73,6 +73,10 @@ RunNetwork::RunNetwork(const RunOptions& options,
                        FastForwardBackend::IsSafe(options, inputs, background))
 {
     m_nccl.SetKeepTrees(m_backend->GetCapabilities().keepTrees);
+    if (options.network == NetworkModel::Flow && m_ncclOptions.collNetEnable)
+    {
+        CountReductionsAsRead();
+    }
     warnings.insert(warnings.end(), background.warnings.begin(), background.warnings.end());
     if (!mayReuse || (!options.IsFastForwarded() && !m_reusesByItself))
     {

@@ -375,14 +375,14 @@ class FlowLevelBackend : public SimulationBackend
 namespace
 {
 
+constexpr const char* REDUCES = "ns3::RdmaFabric::InNetworkReduction";
 constexpr const char* TREES = "ns3::RdmaFabric::InNetworkTrees";
+constexpr const char* OPERATIONS = "ns3::RdmaFabric::InNetworkOperations";
 
-/// Say what network switches do. The attributes count as read once a tree is looked for.
+/// Say what network switches do.
 void
 SetReductions(FlowLevelConfig& config, const ns3::ClusterTopology& topology)
 {
-    constexpr const char* REDUCES = "ns3::RdmaFabric::InNetworkReduction";
-    constexpr const char* OPERATIONS = "ns3::RdmaFabric::InNetworkOperations";
     const auto numberOf = [](const char* name) {
         return static_cast<uint32_t>(LookAtDefault<ns3::UintegerValue>(name));
     };
@@ -390,23 +390,21 @@ SetReductions(FlowLevelConfig& config, const ns3::ClusterTopology& topology)
     config.inNetworkOperations = numberOf(OPERATIONS);
     const double error = LookAtDefault<ns3::DoubleValue>("ns3::RdmaFabric::ErrorRatePerLink");
     const bool retries = LookAtDefault<ns3::BooleanValue>("ns3::QbbChannel::LinkRetry");
-    config.losesFrames = [&topology, error, retries, isTold = false](uint32_t link) mutable {
-        if (topology.IsNvLink(link))
-        {
-            return false;
-        }
-        if (!std::exchange(isTold, true))
-        {
-            for (const char* read : {REDUCES, TREES, OPERATIONS})
-            {
-                ns3::ReadDefault(read);
-            }
-        }
-        return !retries && topology.links[link].errorRate + error > 0;
+    config.losesFrames = [&topology, error, retries](uint32_t link) {
+        return !topology.IsNvLink(link) && !retries && topology.links[link].errorRate + error > 0;
     };
 }
 
 } // namespace
+
+void
+CountReductionsAsRead()
+{
+    for (const char* read : {REDUCES, TREES, OPERATIONS})
+    {
+        ns3::ReadDefault(read);
+    }
+}
 
 FlowLevelConfig
 FlowLevelConfigOf(const FabricConf& conf, const ns3::ClusterTopology& topology)

@@ -49,6 +49,10 @@ KeepTrees KeepTreesOf(ns3::InNetworkPlanner& planner);
 FlowLevelConfig FlowLevelConfigOf(const ns3::FabricConf& conf,
                                   const ns3::ClusterTopology& topology);
 
+/// Counts the attributes of reductions in the network as read by a network of flows, whose
+/// collectives may ask for trees later.
+void CountReductionsAsRead();
+
 } // namespace AstraSim
 
 #endif /* NETWORKS_H */

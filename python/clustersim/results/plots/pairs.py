@@ -138,7 +138,7 @@ def reordering(run: "Run") -> "Figure":
     depths = np.sort(pairs["reorder_bytes"].to_numpy()) / 1000
     above.step(np.append(0, depths), np.arange(len(depths) + 1) / len(depths), where="post", **style.line(0))
     above.set_ylim(0, 1.02)
-    above.set_ylabel("queue pairs")
+    above.set_ylabel("part of queue pairs")
     above.set_title(f"Packets out of order: {style.shorten(run.name)}")
     style.remark(above, f"{len(pairs)} queue pairs, {int(pairs['out_of_order_packets'].sum())} packets"
                         + (f", the {len(deepest)} deepest below" if len(by_hosts) > len(deepest) else ""))
